@@ -97,11 +97,17 @@ export class AccessToCrews extends Construct {
   }
 }
 
+/**
+ * The name of an object that is in no namespace. No namespace has a dot, so that two releases never
+ * share one.
+ */
+export const clusterName = (name: string): Val<string> => text`${releaseNamespace}.${nameOf(name)}`
+
 /** A right in all namespaces: with one for each organization, most have no name yet. */
 export class AccessEverywhere extends Construct {
   constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
     super(scope, id)
-    const metadata = { name: text`${releaseNamespace}-${nameOf(name)}`, labels: labels(component) }
+    const metadata = { name: clusterName(name), labels: labels(component) }
     createInCluster(this, k8s.KubeClusterRole, { metadata, rules })
     createInCluster(this, k8s.KubeClusterRoleBinding, {
       metadata,

@@ -1,4 +1,5 @@
-import { all, any, exceeds, isMore, isSet, not } from './template/operators.ts'
+import { Val } from './template/expression.ts'
+import { all, any, exceeds, isMore, isSet, lift, not, plus } from './template/operators.ts'
 import type { Rule } from './template/rules.ts'
 import { values } from './values.ts'
 
@@ -15,8 +16,40 @@ const TARGETS = {
 
 const AMOUNTS = ['cpu', 'memory', 'ephemeral-storage'] as const
 
-/** The combinations of resources that Kubernetes refuses, or with which it does not scale. */
+const graces = { web, oauth, collector, buildkit, internalRegistry }
+
+/** The pause of a container at one moment of its life; 0 without one. */
+const pauseAt = (moment: string, { expression }: Val<unknown>): Val<number> => {
+  const path = [moment, 'sleep', 'seconds'].map(lift)
+  return new Val({ op: 'call', fn: 'dig', args: [...path, lift(0), expression] }, 'number')
+}
+
+/** A container may not pause for longer than its pod has to end. */
+const pauses = [
+  ...Object.entries(graces).map(([name, { lifecycle, terminationGracePeriodSeconds: grace }]) => ({
+    name,
+    lifecycle,
+    grace,
+    bound: `${name}.terminationGracePeriodSeconds`,
+  })),
+  {
+    name: 'worker',
+    lifecycle: worker.lifecycle,
+    grace: plus(worker.drainSeconds, 30),
+    bound: 'worker.drainSeconds and 30 seconds',
+  },
+].flatMap(({ name, lifecycle, grace, bound }) =>
+  ['preStop', 'postStart'].map((moment): Rule => ({
+    refuse: exceeds(pauseAt(moment, lifecycle), grace),
+    message: `${name}.lifecycle.${moment}.sleep.seconds must not exceed ${bound}`,
+  })),
+)
+
+/**
+ * The combinations of amounts and times that Kubernetes refuses, or with which it does not scale.
+ */
 export const amounts: readonly Rule[] = [
+  ...pauses,
   ...Object.entries(components).flatMap(([component, { resources }]) =>
     AMOUNTS.map((amount): Rule => {
       const [limit, request] = [resources.limits[amount], resources.requests[amount]]

@@ -81,7 +81,9 @@ export class Buildkit extends Construct {
 
 const CONFIG = helper(
   { name: 'platform.buildkitConfig', comment: 'The configuration of BuildKit.' },
-  text`[worker.oci]
+  text`[frontend."gateway.v0"]
+  enabled = false
+[worker.oci]
   gc = true
   maxUsedSpace = "${buildkit.cacheGigabytes}GB"
 [registry."${addressOf({ from: 'buildkit', to: 'internal-registry' })}"]

@@ -191,7 +191,6 @@ export const unrestricted: readonly ProgramName[] = [
   'crews',
   'test',
   'oauth',
-  'buildkit',
 ]
 
 const addresses = {

@@ -10,12 +10,12 @@ import { podField, setWhen } from './kit/env.ts'
 import type { VariablesOf } from './kit/env.ts'
 import { buildkitImage, pythonImage } from './kit/image.ts'
 import { nameOf, release } from './kit/names.ts'
-import { all, amountText, any, isSet, pick, text } from './template/operators.ts'
+import { all, amountText, any, isSet, orElse, pick, text } from './template/operators.ts'
 import { fromSecret } from './kit/secret-keys.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, global, internalRegistry, networkPolicy } = values
+const { buildkit, collector, crews, global, internalRegistry, networkPolicy, outgoing } = values
 
 // An organization names as many crews as it likes, so that no right can end at their names.
 const toDeploy = [
@@ -112,17 +112,20 @@ export const buildCertificates = {
 }
 
 const { modelNamespace, toolNamespace } = networkPolicy
+const modelNamespaceToo = also(isSet(modelNamespace), modelNamespace)
 const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
 
-/** The variables of web and worker for crews from source. */
-export const crewStorageEnv = {
+/** The variables of web and worker that say what settings of crews may be. */
+export const crewSettingsEnv = {
   CREW_STORAGE_MAX: setWhen(on, amountText(crews.organizationStorage)),
-}
-
-/** The variables with which web checks settings before they are saved. */
-export const crewMaximaEnv = {
   CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
   CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
+  CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
+  CREW_RANGES: setWhen(all(on, isSet(networkPolicy.crewRanges)), networkPolicy.crewRanges),
+  CREW_NAMESPACES: setWhen(
+    on,
+    text`${orElse(networkPolicy.crewNamespaces, '-')}${modelNamespaceToo}${toolNamespaceToo}`,
+  ),
 }
 
 /** The variables of the worker for crews from source. */
@@ -139,17 +142,23 @@ export const crewsFromSourceEnv = {
   ),
   CREW_WEB_URL: setWhen(on, webInCluster),
   CREW_COLLECTOR_URL: setWhen(all(on, collector.enabled), collectorInCluster),
-  ...crewMaximaEnv,
-  ...crewStorageEnv,
+  ...crewSettingsEnv,
   CREW_NETWORK_POLICY: setWhen(on, pick(networkPolicy.enabled, 'true', 'false')),
-  CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
+  LLM_PRIVATE_ORIGINS: setWhen(
+    all(on, isSet(outgoing.llmPrivateOrigins)),
+    outgoing.llmPrivateOrigins,
+  ),
   CREW_OPEN_NAMESPACES: setWhen(
     all(on, any(isSet(modelNamespace), isSet(toolNamespace))),
-    text`${also(isSet(modelNamespace), modelNamespace)}${toolNamespaceToo}`,
+    text`${modelNamespaceToo}${toolNamespaceToo}`,
   ),
   BUILDKIT_IMAGE: setWhen(buildsImages, buildkitImage.reference),
   BUILDKIT_ADDRESS: setWhen(buildsImages, addressOf({ from: 'builds', to: 'buildkit' })),
   BUILDKIT_CERTIFICATES: setWhen(buildsImages, CERTIFICATES),
+  BUILDKIT_ORGANIZATIONS: setWhen(
+    all(buildsImages, isSet(buildkit.organizations)),
+    buildkit.organizations,
+  ),
   REGISTRY_ADDRESS: setWhen(buildsImages, addressOf({ from: 'buildkit', to: 'internal-registry' })),
   REGISTRY_PULL_ADDRESS: setWhen(
     all(buildsImages, isSet(internalRegistry.pullAddress)),

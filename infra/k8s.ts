@@ -24,5 +24,7 @@ export {
   KubeService,
   KubeServiceAccount,
   KubeStatefulSet,
+  KubeValidatingAdmissionPolicy,
+  KubeValidatingAdmissionPolicyBinding,
   Quantity,
 } from 'cdk8s-plus-34/lib/imports/k8s.js'

@@ -1,7 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { crewNamespace } from './access.ts'
-import { callsTo, deploymentOf, isProgram, programNames, unrestricted } from './calls.ts'
+import { calls, callsTo, deploymentOf, isProgram, programNames, unrestricted } from './calls.ts'
 import type { Call, Outsider, ProgramName } from './calls.ts'
 import { create, releaseNamespace } from './kit/create.ts'
 import { labels, releaseLabels, selectorLabels } from './kit/labels.ts'
@@ -9,11 +9,12 @@ import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
 import { all, isSet, not } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
-import { intOrString, onlyWhen, when } from './template/structure.ts'
+import { eachText, intOrString, onlyWhen, when } from './template/structure.ts'
 import type { Exactly, Templated } from './template/structure.ts'
+import { PUBLIC_ADDRESSES } from './public-addresses.ts'
 import { values } from './values.ts'
 
-const { collector, crews, dbProxy, envVars, networkPolicy, postgres } = values
+const { buildkit, collector, crews, dbProxy, envVars, networkPolicy, postgres } = values
 
 type IngressRule = Templated<k8s.NetworkPolicyIngressRule>
 /** None: whoever calls. */
@@ -33,6 +34,12 @@ export class Network extends Construct {
       policyTypes: ['Egress'],
       egress: [{}],
     })
+    const builds = new Policy(this, 'builds', {
+      podSelector: { matchLabels: selectorLabels('buildkit') },
+      policyTypes: ['Egress'],
+      egress: [toNames, ...callsFrom('buildkit'), toPublicAddresses],
+    })
+    onlyWhen(deploymentOf('buildkit'), builds)
     new Policy(this, 'database', {
       podSelector: oneOf(databaseClients),
       policyTypes: ['Egress'],
@@ -155,14 +162,37 @@ const databaseClients = callsTo('postgres')
   .filter(isProgram)
   .filter((name) => !unrestricted.includes(name))
 
+// Names are looked up at different places in different clusters, on the node itself too.
+const toNames = {
+  ports: [
+    { protocol: 'UDP', port: k8s.IntOrString.fromNumber(53) },
+    { protocol: 'TCP', port: k8s.IntOrString.fromNumber(53) },
+  ],
+}
+
+/** What a program calls of the release, which is all that it reaches there. */
+const callsFrom = (name: ProgramName) =>
+  calls.flatMap(({ from, to, port }) =>
+    from === name && isProgram(to)
+      ? [
+          optional<k8s.NetworkPolicyEgressRule>(deploymentOf(to), {
+            to: [pods(to)],
+            ports: [{ protocol: 'TCP', port: k8s.IntOrString.fromString(port) }],
+          }),
+        ]
+      : [],
+  )
+
+/** Whatever a Dockerfile names; its steps are programs of organizations. */
+const toPublicAddresses = {
+  to: [
+    ...PUBLIC_ADDRESSES.map((ipBlock) => ({ ipBlock })),
+    eachText<k8s.NetworkPolicyPeer>(buildkit.openRanges, (cidr) => ({ ipBlock: { cidr } })),
+  ],
+}
+
 const toDatabase = [
-  // Names are looked up at different places in different clusters, on the node itself too.
-  {
-    ports: [
-      { protocol: 'UDP', port: k8s.IntOrString.fromNumber(53) },
-      { protocol: 'TCP', port: k8s.IntOrString.fromNumber(53) },
-    ],
-  },
+  toNames,
   when<k8s.NetworkPolicyEgressRule>(postgres.enabled, {
     to: [pods('postgres')],
     ports: [{ protocol: 'TCP', port: k8s.IntOrString.fromNumber(5432) }],

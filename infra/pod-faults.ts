@@ -4,14 +4,17 @@ import { ValuesError } from './template/values-error.ts'
 type Manifest = Readonly<Record<string, unknown>>
 
 /**
- * Raises `ValuesError` where what an operator adds to a pod names a variable twice, or mounts a
- * volume that there is not, and where an object is there twice. The API server would refuse it when
+ * Raises `ValuesError` where what an operator adds to a pod names a variable twice, mounts a volume
+ * that there is not, or pauses for longer than the pod has to end, and where an object is there
+ * twice. The API server would refuse it when
  * part of an upgrade is done.
  */
 export function refuseFaults(manifests: readonly Manifest[]): void {
   const faults = [...manifests.flatMap(podFaults), ...twice(manifests.map(identityOf))]
   if (faults.length > 0) throw new ValuesError(faults)
 }
+
+const MOMENTS = ['preStop', 'postStart']
 
 function podFaults(manifest: Manifest): readonly string[] {
   const pod = at(manifest, 'spec', 'template', 'spec')
@@ -22,11 +25,15 @@ function podFaults(manifest: Manifest): readonly string[] {
       ...listAt(at(manifest, 'spec'), 'volumeClaimTemplates').map((claim) => at(claim, 'metadata')),
     ].map(nameOf),
   )
+  const grace = Number(at(pod, 'terminationGracePeriodSeconds') ?? 30)
   const containers = [...listAt(pod, 'initContainers'), ...listAt(pod, 'containers')]
   return containers.flatMap((container) => {
     const where = `${identityOf(manifest)}, container ${nameOf(container)}`
     const mounts = listAt(container, 'volumeMounts')
     const missing = mounts.map(nameOf).filter((name) => !volumes.has(name))
+    const tooLong = MOMENTS.filter(
+      (moment) => Number(at(container, 'lifecycle', moment, 'sleep', 'seconds')) > grace,
+    )
     return [
       ...twice(listAt(container, 'env').map(nameOf)).map(
         (fault) => `${where}: the variable ${fault}`,
@@ -35,6 +42,7 @@ function podFaults(manifest: Manifest): readonly string[] {
         (fault) => `${where}: the mount ${fault}`,
       ),
       ...missing.map((name) => `${where}: there is no volume ${name} to mount`),
+      ...tooLong.map((moment) => `${where}: ${moment} pauses for longer than ${grace} seconds`),
     ]
   })
 }

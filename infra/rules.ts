@@ -5,7 +5,7 @@ import { releaseNamespace } from './kit/create.ts'
 import { isReferenced, SECRET_KEYS } from './kit/secret-keys.ts'
 import { release } from './kit/names.ts'
 import { scalingRules } from './scaling-rules.ts'
-import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
+import { all, equals, exceeds, isSet, matches, not, orElse } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import type { Val } from './template/expression.ts'
 import type { Rule } from './template/rules.ts'
@@ -198,6 +198,15 @@ export const rules: readonly Rule[] = [
     'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses ' +
       'the main database',
     equals(postgres.collectorDatabase, envVars.DB_NAME),
+    not(isSet(collector.database.host)),
+  ),
+  refuse(
+    'collector.database must not be the main database: name another host, port or database',
+    isSet(collector.database.host),
+    equals(collector.database.host, envVars.DB_HOST),
+    equals(collector.database.port, envVars.DB_PORT),
+    equals(orElse(collector.database.name, postgres.collectorDatabase), envVars.DB_NAME),
+    not(postgres.enabled),
   ),
   refuse(
     'global.openshift needs buildkit.enabled: false: rootless builds need user 1000 and ' +

@@ -10,7 +10,7 @@ import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
-import { text } from './template/operators.ts'
+import { revision, text } from './template/operators.ts'
 import { values } from './values.ts'
 
 const { envVars } = values
@@ -26,7 +26,9 @@ export class Setup extends Construct {
     createServiceAccount(this, 'setup')
     createJob(this, {
       component: 'setup',
-      name: (content) => text`${nameOf('setup')}-${content}`,
+      // The revision too: what a database has lost comes back with the next upgrade, even one that
+      // changes nothing else.
+      name: (content) => text`${nameOf('setup')}-${revision}-${content}`,
       annotations: argoSync,
       pod: pod(),
     })

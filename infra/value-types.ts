@@ -211,7 +211,7 @@ export const labels = (doc: string, example: Readonly<Record<string, string>>) =
 export const daysByOrganization = (doc: string) =>
   map(doc, {
     key: {
-      pattern: /^.{0,64}$/,
+      pattern: /^[ -~]{0,64}$/,
       expected: 'the id of an organization, or ""',
     },
     value: {
@@ -262,4 +262,22 @@ export const databaseName = (value: string, doc: string): StringField =>
   string(value, doc, {
     pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/,
     expected: 'a PostgreSQL database name of up to 63 letters, digits, - and _',
+  })
+
+const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
+const IPV4_RANGE = `(${OCTET}\\.){3}${OCTET}/(3[0-2]|[12]?[0-9])`
+const IPV6_RANGE = '(::|([0-9a-f]{1,4}:){1,6}:)/(12[0-8]|1[01][0-9]|[1-9]?[0-9])'
+const ANY_RANGE = `(${IPV4_RANGE}|${IPV6_RANGE})`
+
+/** A range of addresses. */
+export const RANGE = {
+  pattern: new RegExp(`^${ANY_RANGE}$`),
+  expected: 'a range such as "203.0.113.0/24" or "2001:db8::/32"',
+}
+
+/** Ranges of addresses, for a variable. */
+export const ranges = (doc: string): StringField =>
+  string('', doc, {
+    pattern: new RegExp(`^(${ANY_RANGE}(,${ANY_RANGE})*)?$`),
+    expected: 'ranges such as "10.20.0.0/16", with commas between, or ""',
   })

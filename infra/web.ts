@@ -1,6 +1,7 @@
 import { Construct } from 'constructs'
-import { crewMaximaEnv, crewStorageEnv } from './crews-from-source.ts'
+import { crewSettingsEnv } from './crews-from-source.ts'
 import type { WebEnv } from '../services/web/env.ts'
+import { CrewBorder } from './admission.ts'
 import { AccessToRelease, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
 import { addressOf, collectorInCluster } from './calls.ts'
 import { signInEnv } from './identity-provider.ts'
@@ -56,6 +57,7 @@ export class Web extends Construct {
     createServiceAccount(this, 'web', accountAnnotations(web))
     // With web, because the first Role in it is that of the probe.
     new CrewNamespace(this, 'crew-namespace')
+    new CrewBorder(this, 'crew-border')
     onlyWhen(rbac.create, new DiagnosticAccess(this, 'access'))
     createOpenService(this, 'web', { given: web.service, port: web.servicePort })
     createDeployment(this, {
@@ -176,6 +178,7 @@ const server = () => ({
     ...databaseEnv('web'),
     PORT: digits(web.port),
     HOST: unset,
+    CREW_PROCESSES: unset,
     METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
     ...proxyEnv(),
@@ -210,8 +213,7 @@ const server = () => ({
     K8S_NAMESPACE: crewNamespace,
     PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'web', to: 'oauth' })),
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
-    ...crewMaximaEnv,
-    ...crewStorageEnv,
+    ...crewSettingsEnv,
     ...upstreamEnv,
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),

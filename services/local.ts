@@ -117,6 +117,7 @@ async function startServices(
     oauth_url: oauth.url,
     api_prefix: API_PREFIX,
     automation_id: seeded.crews[0]?.automation.automationId ?? '',
+    organization: String(seeded.organizationId),
     static_token: seeded.staticToken,
     debug_token: secrets.debugToken,
     collector_jwt_secret: secrets.collectorJwtSecret,
@@ -200,6 +201,7 @@ function startWebServer(context: Context, databaseUrl: string, collectorUrl: str
     ...providers,
     DATABASE_URL: databaseUrl,
     PLATFORM_SELF_HOSTED: 'true',
+    CREW_PROCESSES: 'true',
     // As in a cluster, so that the diagnostic report is part of what there is to try.
     PLATFORM_PROVIDER: 'kubernetes',
     PLATFORM_VERSION: VERSION,

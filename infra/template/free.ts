@@ -1,3 +1,5 @@
+import { implication, isViolated } from './item-rules.ts'
+import type { ItemRule } from './item-rules.ts'
 import { isObject } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
 import type { Field, FreeField, FreeListField, TextRule } from './schema.ts'
@@ -33,7 +35,9 @@ type Spelt<K> = K extends keyof Acronyms ? Acronyms[K] : K
 
 interface FreeOptions {
   readonly type: string
+  readonly name?: string
   readonly demands?: Demands
+  readonly rules?: readonly ItemRule[]
   readonly example: FreeField['example']
 }
 
@@ -42,19 +46,23 @@ export const isFreeField = (field: Field): field is FreeField | FreeListField =>
   field.kind === 'free' || field.kind === 'freeList'
 
 /** A map that goes to Kubernetes as it is given. */
-export const free = <T>(doc: string, { demands = {}, ...rest }: FreeOptions): FreeField<T> => ({
+export const free = <T>(
+  doc: string,
+  { demands = {}, rules = [], ...rest }: FreeOptions,
+): FreeField<T> => ({
   kind: 'free',
   default: {},
   doc,
   demands,
+  rules,
   ...rest,
 })
 
 /** A list of maps that go to Kubernetes as they are given. */
 export const freeList = <T>(
   doc: string,
-  { demands = {}, ...rest }: FreeOptions,
-): FreeListField<T> => ({ kind: 'freeList', default: [], doc, demands, ...rest })
+  { demands = {}, rules = [], ...rest }: FreeOptions,
+): FreeListField<T> => ({ kind: 'freeList', default: [], doc, demands, rules, ...rest })
 
 // Helm loses a whole map over a character that YAML does not print, and the empty lines at the end
 // of a text.
@@ -65,6 +73,21 @@ const PRINTABLE: TextRule = {
   expected: 'a text without control characters and without empty lines at its end',
 }
 
+/** The units in which a variable may have an amount of a container, by the name of the amount. */
+const DIVISORS: readonly { readonly of: RegExp; readonly rule: TextRule }[] = [
+  {
+    of: /^(limits|requests)\.cpu$/,
+    rule: { pattern: /^(0|1m?)$/, expected: '"1" or "1m" as the divisor of CPU' },
+  },
+  {
+    of: /^(limits|requests)\.(memory|ephemeral-storage|hugepages-.+)$/,
+    rule: {
+      pattern: /^(0|1([kMGTPE]|[KMGTPE]i)?)$/,
+      expected: '"1" with a unit or without one, such as "1Mi", as the divisor of bytes',
+    },
+  },
+]
+
 /** A fault in what is given, and where it is. */
 interface Fault {
   readonly path: string
@@ -73,16 +96,20 @@ interface Fault {
 
 /** The faults of what is given for a field. */
 export function freeFaults(
-  { kind, demands }: FreeField | FreeListField,
+  field: FreeField | FreeListField,
   given: unknown,
   path: string,
 ): readonly Fault[] {
-  if (kind === 'free') return mapFaults(demands, given, path)
+  if (field.kind === 'free') return mapFaults(field, given, path)
   if (!Array.isArray(given)) return [{ path, problem: `expected a list, got ${shown(given)}` }]
-  return given.flatMap((item: unknown, index) => mapFaults(demands, item, `${path}[${index}]`))
+  return given.flatMap((item: unknown, index) => mapFaults(field, item, `${path}[${index}]`))
 }
 
-function mapFaults(demands: Demands, given: unknown, path: string): readonly Fault[] {
+function mapFaults(
+  { demands, rules }: FreeField | FreeListField,
+  given: unknown,
+  path: string,
+): readonly Fault[] {
   if (!isObject(given)) return [{ path, problem: `expected a map, got ${shown(given)}` }]
   const demanded = Object.entries(demands).flatMap(([member, rule]) => {
     const value = member.split('.').reduce<unknown>(memberOf, given)
@@ -90,7 +117,10 @@ function mapFaults(demands: Demands, given: unknown, path: string): readonly Fau
     const problem = value === undefined ? 'is required' : `got ${shown(value)}`
     return [{ path: `${path}.${member}`, problem: `${problem}: expected ${rule.expected}` }]
   })
-  return [...demanded, ...dataFaults(given, path)]
+  const broken = rules
+    .filter((rule) => isViolated(rule, given))
+    .map(({ needs, message }) => ({ path: `${path}.${needs.member}`, problem: message }))
+  return [...demanded, ...broken, ...dataFaults(given, path)]
 }
 
 const memberOf = (map: unknown, key: string): unknown => (isObject(map) ? map[key] : undefined)
@@ -101,6 +131,7 @@ function dataFaults(given: unknown, path: string): readonly Fault[] {
   if (isObject(given)) {
     return Object.entries(given).flatMap(([key, value]) => [
       ...textFaults(key, `${path}, as a key`),
+      ...(key === 'resourceFieldRef' ? divisorFaults(value, `${path}.${key}`) : []),
       ...dataFaults(value, `${path}.${key}`),
     ])
   }
@@ -112,6 +143,18 @@ function dataFaults(given: unknown, path: string): readonly Fault[] {
       problem: `expected a text, a number, true, false, a map or a list, got ${shown(given)}`,
     },
   ]
+}
+
+function divisorFaults(given: unknown, path: string): readonly Fault[] {
+  const [resource, divisor] = ['resource', 'divisor'].map((key) => memberOf(given, key))
+  if (divisor === undefined) return []
+  const written = typeof divisor === 'string' ? divisor : shown(divisor)
+  return DIVISORS.filter(({ of, rule }) => of.test(String(resource)) && !fits(rule, written)).map(
+    ({ rule: { expected } }) => ({
+      path: `${path}.divisor`,
+      problem: `expected ${expected}, got ${shown(divisor)}`,
+    }),
+  )
 }
 
 const textFaults = (text: string, path: string): readonly Fault[] =>
@@ -132,6 +175,22 @@ const textSchema = ({ pattern, except }: TextRule): JsonObject => ({
   ...(except ? { not: { type: 'string', pattern: except.source } } : {}),
 })
 
+const divisors: JsonObject = {
+  allOf: [
+    { $ref: '#/definitions/data' },
+    ...DIVISORS.map(({ of, rule }) => ({
+      if: {
+        required: ['resource'],
+        properties: { resource: { type: 'string', pattern: of.source } },
+      },
+      // oxlint-disable-next-line unicorn/no-thenable -- JSON Schema calls it so
+      then: {
+        properties: { divisor: { ...textSchema(rule), minimum: 0, maximum: 1, multipleOf: 1 } },
+      },
+    })),
+  ],
+}
+
 /** The definition of plain data in `values.schema.json`, to which the others refer. */
 export const FREE_DATA: JsonObject = {
   type: ['string', 'number', 'boolean', 'object', 'array'],
@@ -139,22 +198,27 @@ export const FREE_DATA: JsonObject = {
   minimum: -Number.MAX_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,
   propertyNames: textSchema(PRINTABLE),
+  patternProperties: { '^resourceFieldRef$': divisors },
   additionalProperties: { $ref: '#/definitions/data' },
   items: { $ref: '#/definitions/data' },
 }
 
 /** What `values.schema.json` says of a field: a reference to the definition of its type. */
-export function freeSchema({ kind, type }: FreeField | FreeListField): JsonObject {
-  const map = { allOf: [{ $ref: `#/definitions/${type}` }] }
-  return kind === 'free' ? map : { type: 'array', items: map }
+export function freeSchema(field: FreeField | FreeListField): JsonObject {
+  const map = { allOf: [{ $ref: `#/definitions/${definitionOfType(field)}` }] }
+  return field.kind === 'free' ? map : { type: 'array', items: map }
 }
 
+/** The name of the definition of the type of a field. */
+export const definitionOfType = ({ name, type }: FreeField | FreeListField): string => name ?? type
+
 /** The definition of the type of a field. */
-export const typeSchema = ({ demands }: FreeField | FreeListField): JsonObject => ({
+export const typeSchema = ({ demands, rules }: FreeField | FreeListField): JsonObject => ({
   allOf: [
     { $ref: '#/definitions/data' },
     { type: 'object' },
     ...Object.entries(demands).map(demand),
+    ...rules.map(implication),
   ],
 })
 

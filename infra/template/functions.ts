@@ -69,6 +69,15 @@ export const FUNCTIONS = {
   isMore: define((amount = null, than = null) => isMore(amount, than)),
   gt: define((a, b) => Number(a) > Number(b)),
   add: define((a, b) => Number(a) + Number(b)),
+  /** As Sprig's, which wants each step but the last to be a map. */
+  dig: define((...args) => {
+    const [path, [fallback = null, map]] = [args.slice(0, -2), args.slice(-2)]
+    const found = path.reduce<unknown>(
+      (at, key) => (isObject(at) ? at[print(key)] : undefined),
+      map,
+    )
+    return asJson(found) ?? fallback
+  }),
   /** As Sprig's: members of the first map win, unless they are empty. */
   merge: define((...maps) => maps.reduce(merge)),
   dict: define(() => ({})),

@@ -124,8 +124,12 @@ function printCall({ fn, args }: Call, scope: Scope): Printed {
   return compound(plainCall(fn, args.map(argument).join(' ')))
 }
 
-const plainCall = (fn: FunctionName, args: string): string =>
-  fn === 'isMore' ? `include "quantity.isMore" (list ${args})` : `${fn} ${args}`.trimEnd()
+function plainCall(fn: FunctionName, args: string): string {
+  if (fn === 'isMore') return `include "quantity.isMore" (list ${args})`
+  // What it finds is a float, as every number of values.
+  if (fn === 'dig') return `int64 (dig ${args})`
+  return `${fn} ${args}`.trimEnd()
+}
 
 /** `ternary` wants a real boolean where `if` takes anything. */
 function asBoolean(condition: Expression, printed: string): string {

@@ -1,3 +1,5 @@
+import type { JsonObject } from './json.ts'
+
 /** A statement about one member of a map. */
 export type MemberTest =
   | { readonly member: string; readonly is: 'there' | 'absent or empty' | 'not empty' | 'one' }
@@ -27,4 +29,25 @@ function holds(test: MemberTest, item: Members): boolean {
   const isEmpty =
     value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
   return isEmpty === (test.is === 'absent or empty')
+}
+
+/** A rule as JSON Schema has it. */
+export const implication = ({ where, needs }: ItemRule): JsonObject => ({
+  if: memberSchema(where),
+  // oxlint-disable-next-line unicorn/no-thenable -- JSON Schema calls it so
+  then: memberSchema(needs),
+})
+
+function memberSchema(test: MemberTest): JsonObject {
+  const { member } = test
+  if ('among' in test) {
+    const properties = { [member]: { enum: test.among } }
+    return test.orAbsent ? { properties } : { properties, required: [member] }
+  }
+  if (test.is === 'there') return { required: [member] }
+  if (test.is === 'one')
+    return { properties: { [member]: { minItems: 1, maxItems: 1 } }, required: [member] }
+  return test.is === 'absent or empty'
+    ? { properties: { [member]: { maxLength: 0, maxItems: 0 } } }
+    : { properties: { [member]: { minLength: 1, minItems: 1 } }, required: [member] }
 }

@@ -28,6 +28,8 @@ const quoted = (value: string): string =>
 /** The lines of a script as a YAML literal block, or undefined for a text that is better quoted. */
 export function literalBlock(value: unknown): readonly string[] | undefined {
   if (typeof value !== 'string' || !/^[!-~][ -~\n]*[!-~]$/.test(value)) return undefined
+  // They would be lost: no line is written with a blank at its end.
+  if (value.includes(' \n')) return undefined
   const lines = value.split('\n')
   return lines.length > 1 ? lines : undefined
 }

@@ -134,7 +134,7 @@ export interface ListField<I extends Shape = Shape, R extends keyof I = keyof I>
   readonly default: readonly []
 }
 
-interface Free extends Described {
+interface Free extends Described, Pick<Given<Shape, string>, 'name' | 'rules'> {
   /** The type in the API of Kubernetes, such as `Container`. */
   readonly type: string
   /** Members that each map must have, by their path, each a text. */

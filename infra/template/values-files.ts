@@ -1,6 +1,6 @@
-import { FREE_DATA, freeSchema, isFreeField, typeSchema } from './free.ts'
+import { definitionOfType, FREE_DATA, freeSchema, isFreeField, typeSchema } from './free.ts'
 import type { JsonObject } from './json.ts'
-import type { ItemRule, MemberTest } from './item-rules.ts'
+import { implication } from './item-rules.ts'
 import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { yamlScalar } from './scalar.ts'
 import { wrap } from './comments.ts'
@@ -106,7 +106,7 @@ type Definition = readonly [name: string, schema: JsonObject]
 
 /** The definition that all fields of a type refer to. */
 function definitionOf(field: LeafField): readonly Definition[] {
-  if (isFreeField(field)) return [[field.type, typeSchema(field)]]
+  if (isFreeField(field)) return [[definitionOfType(field), typeSchema(field)]]
   return isGiven(field) && field.name !== undefined ? [[field.name, givenSchema(field)]] : []
 }
 
@@ -123,26 +123,6 @@ function givenSchema({ kind, item, required, rules }: ObjectField | ListField): 
     ...(rules.length > 0 ? { allOf: rules.map(implication) } : {}),
   }
   return kind === 'list' ? { type: 'array', items: schema } : schema
-}
-
-const implication = ({ where, needs }: ItemRule): JsonObject => ({
-  if: memberSchema(where),
-  // oxlint-disable-next-line unicorn/no-thenable -- JSON Schema calls it so
-  then: memberSchema(needs),
-})
-
-function memberSchema(test: MemberTest): JsonObject {
-  const { member } = test
-  if ('among' in test) {
-    const properties = { [member]: { enum: test.among } }
-    return test.orAbsent ? { properties } : { properties, required: [member] }
-  }
-  if (test.is === 'there') return { required: [member] }
-  if (test.is === 'one')
-    return { properties: { [member]: { minItems: 1, maxItems: 1 } }, required: [member] }
-  return test.is === 'absent or empty'
-    ? { properties: { [member]: { maxLength: 0, maxItems: 0 } } }
-    : { properties: { [member]: { minLength: 1, minItems: 1 } }, required: [member] }
 }
 
 function members(

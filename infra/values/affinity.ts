@@ -79,7 +79,8 @@ const nodeTerm = {
 
 const weight = integer(1, 'How much it counts.', { min: 1, max: 100 })
 
-const withSelector = (member: string): ItemRule => ({
+/** A selector beside the keys of labels. */
+export const withSelector = (member: string): ItemRule => ({
   where: { member, is: 'not empty' },
   needs: { member: 'labelSelector', is: 'there' },
   message: `is required with ${member}`,

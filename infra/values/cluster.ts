@@ -17,6 +17,12 @@ export const cluster = {
       true,
       'Create the Roles that the diagnostic probe and the secret bootstrap need.',
     ),
+    admissionPolicy: boolean(
+      false,
+      'Have the API server hold the workers to their rights once more, by a ' +
+        'ValidatingAdmissionPolicy: they write only where crews are, and change nothing of a ' +
+        'program of the release. It is always there with `crews.namespaceIsolation`.',
+    ),
   }),
 
   crews,
@@ -59,6 +65,20 @@ export const cluster = {
       true,
       'Let crews reach private addresses outside of these namespaces. `false` leaves them the ' +
         'public ones: 10/8, 172.16/12, 192.168/16, 100.64/10 and fc00::/7 are shut.',
+    ),
+    crewRanges: type.ranges(
+      'Private ranges that automations from source may list among what their crews reach, such ' +
+        'as `10.20.0.0/16,10.30.7.0/24`, while `crewPrivateRanges` is `false`. Addresses of a ' +
+        'node, of its link and of cloud metadata stay shut.',
+    ),
+    crewNamespaces: string(
+      '',
+      'Namespaces whose Services automations from source may list among what their crews reach, ' +
+        'with commas between; `*` means any. Those of models and tools need not be named.',
+      {
+        pattern: /^(\*|[a-z0-9]([a-z0-9-]*[a-z0-9])?(,[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)?$/,
+        expected: 'names of namespaces with commas between, "*", or ""',
+      },
     ),
     monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
     kedaNamespace: type.namespace(

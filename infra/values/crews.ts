@@ -19,7 +19,8 @@ export const crews = group('The crews, and where their pods run.', {
     'Each organization has a namespace of its own, `<namespace of the crews>-org-<id>`, ' +
       'which the Job or a worker makes; the Job also sets the feature flag ' +
       '`k8s_namespace_isolation` to this. Job, workers and probe then have their rights in all ' +
-      'namespaces, because a Role cannot name those to come.',
+      'namespaces, because a Role cannot name those to come; a ValidatingAdmissionPolicy refuses ' +
+      'what Job and workers write in any other.',
   ),
   fromSource: boolean(
     true,

@@ -1,4 +1,4 @@
-import { boolean, group, integer, podPort, string } from '../template/schema.ts'
+import { boolean, group, integer, podPort, string, texts } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 import { endingWorkload, service, statefulWorkload } from './workload.ts'
 
@@ -28,7 +28,11 @@ export const thirdParty = {
     }),
     resources: type.resources({ cpu: '2', memory: '1Gi' }, { cpu: '250m', memory: '512Mi' }),
     ...type.pods,
-    ...statefulWorkload({ liveness: { period: 10, failures: 6, timeout: 1 } }, 120),
+    // Out of its Service a server that is merely slow helps no caller: there is no other one.
+    ...statefulWorkload(
+      { liveness: { period: 10, failures: 6 }, readiness: { period: 5, failures: 6 } },
+      120,
+    ),
     service,
   }),
 
@@ -74,6 +78,21 @@ export const thirdParty = {
           expected: 'printable ASCII characters, in lines',
         },
       ),
+      organizations: string(
+        '',
+        'Ids of the organizations that trust each other so far as to build with one BuildKit, ' +
+          'with commas between; `*` means all. Empty means that images are built only while ' +
+          'there is one organization: a hostile build reaches those beside it.',
+        {
+          pattern: /^(\*|[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*)?$/,
+          expected: 'ids of organizations with commas between, "*", or ""',
+        },
+      ),
+      openRanges: texts(
+        'Private ranges that builds reach, such as that of a mirror or of a proxy. Public ' +
+          'addresses, web and the registry need not be listed.',
+        type.RANGE,
+      ),
       cacheGigabytes: integer(10, 'Gigabytes that the build cache may take of a node.', {
         min: 1,
         max: 9999,
@@ -82,7 +101,7 @@ export const thirdParty = {
       ...type.pods,
       ...endingWorkload({
         startup: { period: 5, failures: 24, timeout: 10 },
-        liveness: { period: 20, failures: 3, timeout: 1 },
+        liveness: { period: 20, failures: 3 },
         readiness: { period: 15, failures: 3, timeout: 10 },
       }),
       service,

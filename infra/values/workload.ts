@@ -2,7 +2,9 @@ import type * as k8s from '../k8s.ts'
 import { ANY_TEXT, LABEL_KEY, NAMESPACE, OWN_KEY } from '../kubernetes-names.ts'
 import { free, freeList } from '../template/free.ts'
 import { boolean, group, integer, map, string, texts, word } from '../template/schema.ts'
+import type { ItemRule } from '../template/item-rules.ts'
 import * as type from '../value-types.ts'
+import { withSelector } from './affinity.ts'
 
 // What an operator may add to the pods of a component, or set otherwise. Free values go to
 // Kubernetes as they are given.
@@ -16,6 +18,13 @@ const PATH = { pattern: /^\/[^:]*$/, expected: 'an absolute path without a colon
 const NOT_EMPTY = { pattern: /^[!-~]+$/, expected: 'an image' }
 
 const sidecar = { name: 'log-shipper', image: 'registry.example.com/log-shipper:1.4.2' }
+
+/** What only a container has that stays, which says so by its restart policy. */
+const ofSidecar = (member: string): ItemRule => ({
+  where: { member, is: 'there' },
+  needs: { member: 'restartPolicy', among: ['Always'] },
+  message: `must be "Always" with ${member}: other init containers end before it counts`,
+})
 
 /** What may be added to the main container of a component, and to its pod. */
 const additions = {
@@ -49,7 +58,9 @@ const additions = {
     "Containers that run before the chart's own, or beside them with `restartPolicy: Always`.",
     {
       type: 'Container',
+      name: 'InitContainer',
       demands: { name: NAME, image: NOT_EMPTY },
+      rules: ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'].map(ofSidecar),
       example: [{ ...sidecar, restartPolicy: 'Always' }],
     },
   ),
@@ -148,6 +159,7 @@ const topologySpreadConstraints = freeList<k8s.TopologySpreadConstraint>(
         expected: 'DoNotSchedule or ScheduleAnyway',
       },
     },
+    rules: [withSelector('matchLabelKeys')],
     example: [
       {
         maxSkew: 1,
@@ -257,10 +269,6 @@ const serviceAnnotations = map('Annotations of the Service.', {
 /** The Service of a component inside the cluster. */
 export const service = group('The Service.', { annotations: serviceAnnotations })
 
-const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
-const IPV4_RANGE = `(${OCTET}\\.){3}${OCTET}/(3[0-2]|[12]?[0-9])`
-const IPV6_RANGE = '(::|([0-9a-f]{1,4}:){1,6}:)/(12[0-8]|1[01][0-9]|[1-9]?[0-9])'
-
 /** A Service that may be reached from outside of the cluster. */
 export const openService = group('The Service.', {
   type: word(
@@ -278,9 +286,9 @@ export const openService = group('The Service.', {
     except: LABEL_KEY.except,
     expected: 'a class such as "service.k8s.aws/nlb", or ""',
   }),
-  loadBalancerSourceRanges: texts('Addresses that a load balancer lets in. Empty means all.', {
-    pattern: new RegExp(`^(${IPV4_RANGE}|${IPV6_RANGE})$`),
-    expected: 'a range such as "203.0.113.0/24" or "2001:db8::/32"',
-  }),
+  loadBalancerSourceRanges: texts(
+    'Addresses that a load balancer lets in. Empty means all.',
+    type.RANGE,
+  ),
   annotations: serviceAnnotations,
 })

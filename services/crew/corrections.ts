@@ -1,3 +1,5 @@
+import { asksForResponses } from '../platform/model-calls.ts'
+import type { Refusal } from '../platform/model-calls.ts'
 import type { LlmCall } from './llm-call.ts'
 import type { HearText } from './wire/wire-form.ts'
 
@@ -19,12 +21,6 @@ export interface Asked {
   readonly isFormFree: boolean
 }
 
-/** What an endpoint answered instead of a completion. */
-interface Refusal {
-  readonly status: number
-  readonly body: string
-}
-
 /**
  * Returns the call as the endpoint asks for it in its refusal; undefined when it asks for nothing
  * that can be done. Each change is made once at the most.
@@ -42,16 +38,15 @@ export function correct(asked: Asked, refusal: Refusal): Asked | undefined {
 }
 
 /** Models that reason take tools at `/v1/responses` only, or without reasoning. */
-function correctChat(asked: Asked, { status, body }: Refusal): Asked | undefined {
+function correctChat(asked: Asked, refusal: Refusal): Asked | undefined {
   const { call, habit, isFormFree } = asked
   const canBeUnreasoned =
     call.tools !== undefined &&
     call.reasoning_effort === undefined &&
     !habit.areToolsUnreasoned &&
-    /reasoning_effort to \W*none/i.test(body)
+    /reasoning_effort to \W*none/i.test(refusal.body)
   const unreasoned = { ...habit, areToolsUnreasoned: habit.areToolsUnreasoned || canBeUnreasoned }
-  const isElsewhere = (status === 400 || status === 404) && /\bv1\/responses\b/.test(body)
-  if (isFormFree && isElsewhere) {
+  if (isFormFree && asksForResponses(refusal)) {
     return { ...asked, habit: { ...unreasoned, form: 'responses' } }
   }
   return canBeUnreasoned ? { ...asked, habit: unreasoned } : undefined

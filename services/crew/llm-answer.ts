@@ -18,10 +18,6 @@ export const toolArguments = v.pipe(
   v.transform((given) => (typeof given === 'string' ? given : JSON.stringify(given))),
 )
 
-const errorBody = v.object({
-  error: v.union([v.string(), v.object({ message: v.string() })]),
-})
-
 /** A model's answer, as a step records it. Some providers leave out ids and token counts. */
 export const completion = v.object({
   /** Empty when the model calls tools, or answers nothing though it has some. */
@@ -61,18 +57,3 @@ export const describeNothing = (finishReason: string | undefined, refusal = ''):
   refusal === ''
     ? `no text (finish_reason: ${finishReason ?? 'none'})`
     : `a refusal: ${refusal.slice(0, SAID_CHARACTERS_MAX)}`
-
-/**
- * Returns a provider's reason for a refusal, ready to follow `HTTP 401`; without the key, which
- * some providers repeat.
- */
-export function readRefusal(body: string, key: string | undefined): string {
-  const result = v.safeParse(errorBody, parseJson(body))
-  if (!result.success) return '.'
-  const { error } = result.output
-  const said = typeof error === 'string' ? error : error.message
-  const safe = key === undefined ? said : said.replaceAll(key, '[key]')
-  // Also other keys, and those that the provider has shortened by itself.
-  const clean = safe.replace(/\b(sk|pk|key)-[\w*.-]{4,}/gi, '[key]')
-  return `: ${clean.slice(0, SAID_CHARACTERS_MAX)}`
-}

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CrewFailure } from '../platform/crew-protocol.ts'
+import { readRefusal } from '../platform/model-calls.ts'
 import type { LlmApi } from '../platform/model-endpoint.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -11,7 +12,6 @@ import { correct } from './corrections.ts'
 import type { Asked, Habit } from './corrections.ts'
 import { createHabits } from './habits.ts'
 import type { Habits } from './habits.ts'
-import { readRefusal } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
 import type { LlmCall } from './llm-call.ts'
 import { providerOf } from './llm-provider.ts'
@@ -50,7 +50,7 @@ interface LlmOptions {
 /** The result of a model call, with the number of HTTP requests that it took. */
 export type LlmResult = { readonly attempts: number } & (
   | ({ readonly ok: true } & Completion)
-  | { readonly ok: false; readonly failure: CrewFailure }
+  | { readonly ok: false; readonly failure: RunFailure }
 )
 
 /** A model behind an OpenAI-compatible address. */
@@ -69,7 +69,7 @@ export interface Llm {
 
 type Attempt =
   | ({ readonly ok: true } & Completion)
-  | { readonly ok: false; readonly failure: CrewFailure; readonly retry: Retry }
+  | { readonly ok: false; readonly failure: RunFailure; readonly retry: Retry }
 /**
  * Not at all, at once as the endpoint asks for it, after our own backoff, or after as many
  * milliseconds as the provider asks for.
@@ -118,7 +118,7 @@ function waitOf(retry: Retry, backoff: () => number): number {
   return retry === 'backoff' ? backoff() : retry
 }
 
-function withAttempts({ code, message }: CrewFailure, attempts: number): CrewFailure {
+function withAttempts({ code, message }: RunFailure, attempts: number): RunFailure {
   return { code, message: attempts === 1 ? message : `${message} (${attempts} attempts)` }
 }
 
@@ -197,10 +197,10 @@ function readAnswer(url: URL, answer: PostResult, reading: Reading): Attempt {
     : { ok: true, ...completion }
 }
 
-function refused({ host }: URL, answer: PostResult, { apiKey, guard, asked }: Reading): Attempt {
-  const { status, body = '', isPrivate, retryAfter } = answer
-  // What stands on a private network at an address that an organization chose is not for its eyes.
-  const said = guard && isPrivate ? '.' : readRefusal(body, apiKey)
+function refused({ host }: URL, answer: PostResult, { apiKey, asked }: Reading): Attempt {
+  const { status, body = '', retryAfter } = answer
+  // On a private network it is at an origin that the operator lists: the guard refuses all others.
+  const said = readRefusal(body, apiKey)
   const message = `The model at ${host} refused the call with HTTP ${status}${said}`
   const isPassing = status === 429 || status >= 500
   const retry = isPassing ? retryAfterMs(retryAfter) : (correct(asked, { status, body }) ?? 'never')

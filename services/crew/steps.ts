@@ -8,6 +8,7 @@ import type {
 } from '../platform/crew-protocol.ts'
 import type { ApprovalRequest } from '../platform/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/step-key.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import type { StepKind } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { trackOpenSteps } from './open-steps.ts'
@@ -18,7 +19,7 @@ import type { TextReport, TextWish } from './text-deltas.ts'
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
 const RESULT_CHARACTERS_MAX = 6_000_000
 
-const CANNOT_WAIT = {
+const CANNOT_WAIT: RunFailure = {
   code: 'approval_unsupported',
   message: 'The worker cannot let a run wait for a person. Update the workers.',
 }
@@ -236,7 +237,7 @@ function refuseHugeResult(name: string, result: unknown): void {
 }
 
 /** Makes the error that fails a step, and the run unless somebody catches it. */
-export function stepFailure({ code, message }: CrewFailure): AppError {
+export function stepFailure({ code, message }: RunFailure): AppError {
   return new AppError('unprocessable', message, { details: { failure: code } })
 }
 

@@ -10,6 +10,8 @@ export interface Summary {
   readonly oauth_url: string
   readonly api_prefix: string
   readonly automation_id: string
+  /** The id of the organization that the person who signs in belongs to. */
+  readonly organization: string
   readonly static_token: string
   readonly debug_token: string
   readonly collector_jwt_secret: string
@@ -48,6 +50,7 @@ export const shellVariables = (summary: Omit<Summary, 'env_file'>) => ({
   PLATFORM_DEBUG_TOKEN: summary.debug_token,
   COLLECTOR_URL: summary.collector_url,
   COLLECTOR_JWT_SECRET: summary.collector_jwt_secret,
+  ORGANIZATION: summary.organization,
   DATABASE_URL: summary.database_url,
 })
 
@@ -71,7 +74,7 @@ export function describeSummary(
     `-d ${body} | sed 's/.*"status_url":"\\([^"]*\\)".*/\\1/')`
   const traceToken =
     `TRACE_TOKEN=$(COLLECTOR_JWT_SECRET=${summary.collector_jwt_secret} ` +
-    'npm run --silent collector:token)'
+    `npm run --silent collector:token -- --org ${summary.organization})`
   const exporter =
     `export OTEL_EXPORTER_OTLP_ENDPOINT=${summary.collector_url} ` +
     'OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer $TRACE_TOKEN"'
@@ -86,7 +89,7 @@ The platform runs.
   OTLP/gRPC    ${summary.collector_grpc_url}
   Database     ${summary.database_url}
   Traces       ${summary.collector_database_url}
-  Variables    ${summary.env_file}  (for a shell: API, TOKEN, COLLECTOR_JWT_SECRET, …)
+  Variables    ${summary.env_file}  (for a shell: API, TOKEN, ORGANIZATION, …)
 
 Start a run:
 

@@ -7,7 +7,7 @@ export function say(line: string): void {
 
 /** Reports that the log can no longer be written. */
 export const sayLogLost = ({ message }: Error): void =>
-  say(`The log cannot be written (${message}); the platform goes on without it.`)
+  say(`The log cannot be written (${message}); the platform runs on without it.`)
 
 /** Sends what libraries write to the console to the log. */
 export function sendConsoleTo(log: Log): void {

@@ -104,7 +104,7 @@ async function readToken(
 }
 
 const REASONS = {
-  not_authorized: 'nobody authorized it yet',
+  not_authorized: 'it is not connected yet',
   refresh_refused: 'the provider no longer accepts the authorization',
   revoked: 'it was revoked here',
   no_refresh_token: 'the access token has ended and the provider issued no refresh token',

@@ -3,6 +3,7 @@ import { resealClientSecret } from '../platform/oauth-tokens.ts'
 import type { ProviderOfConnection } from '../platform/oauth-tokens.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { addressProblem } from '../shared/outgoing/address.ts'
 import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { createProvider } from './provider.ts'
@@ -82,6 +83,12 @@ function toProviderSettings(
   const { issuer, authorization_endpoint: authorization, token_endpoint: token } = given
   const { revocation_endpoint: revocation, token_endpoint_auth_method: authMethod } = given
   const urls = [issuer, authorization, token, revocation]
+  refuseSpellings({
+    issuer: issuer,
+    'authorization endpoint': authorization,
+    'token endpoint': token,
+    'revocation endpoint': revocation,
+  })
   return {
     name,
     place: 'the settings of the connection',
@@ -93,6 +100,16 @@ function toProviderSettings(
     scopes: given.scopes ?? [],
     parameters: given.parameters ?? {},
     isInsecure: urls.some((url) => url?.startsWith('http:')),
+  }
+}
+
+/** The client's secret goes to these addresses. */
+function refuseSpellings(urls: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, url] of Object.entries(urls)) {
+    const problem = url === undefined ? undefined : addressProblem(url)
+    if (problem === undefined) continue
+    const message = `The ${name} of the connection ${problem}. Save it in that form.`
+    throw new AppError('conflict', message, { details: { code: 'address_not_canonical' } })
   }
 }
 

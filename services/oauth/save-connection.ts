@@ -62,7 +62,7 @@ export async function changeConnection(
   await deps.sql.begin(async (sql) => {
     const fields = toFields(deps, { id, kept: isAtHome ? clientSecret : null }, given)
     if (!(await updateConnection(sql, { id, settingsVersion }, { ...fields, keepsTokens }))) {
-      throw new AppError('conflict', 'Somebody else has just changed this connection. Try again.')
+      throw new AppError('conflict', 'Another person has just changed this connection. Try again.')
     }
     await writeAudit(sql, deps.actor, {
       ...connectionEntry('connection_changed', holder),

@@ -3,6 +3,7 @@ import { findTokenHolder } from '../platform/oauth-tokens.ts'
 import type { TokenHolder } from '../platform/oauth-tokens.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import { readAddress } from '../shared/outgoing/address.ts'
 import { routeThrough } from '../shared/outgoing/forward-proxy.ts'
 import { sendRequest } from '../shared/outgoing/send-request.ts'
 import { tokenHeader } from '../shared/outgoing/token-header.ts'
@@ -39,12 +40,14 @@ async function tryToken(
 ): Promise<TestResult> {
   try {
     const token = await getAccessToken(holder.id)
-    const address = holder.settings?.test_url ?? (await userInfoUrl(deps, holder))
-    if (address === undefined) {
+    const given = holder.settings?.test_url
+    const discovered = given === undefined ? await userInfoUrl(deps, holder) : undefined
+    const url = given === undefined ? discovered : readAddress(given, 'The test address')
+    if (url === undefined) {
       const message = 'There is a token. No address is known that would tell whether it works.'
       return { ok: true, message }
     }
-    return await ask(deps, holder, { url: new URL(address), token })
+    return await ask(deps, holder, { url, token })
   } catch (thrown) {
     const error = toError(thrown)
     const isSystems = 'code' in error && !(error instanceof AppError)
@@ -57,10 +60,11 @@ async function tryToken(
 async function userInfoUrl(
   { providers }: OauthDeps,
   holder: TokenHolder,
-): Promise<string | undefined> {
+): Promise<URL | undefined> {
   // A client that acts for itself is nobody whom the provider could tell of.
   if (holder.kind !== 'authorization_code') return undefined
-  return (await providers.of(holder)).userInfoUrl()
+  const found = await (await providers.of(holder)).userInfoUrl()
+  return found === undefined ? undefined : new URL(found)
 }
 
 async function ask(

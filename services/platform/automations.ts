@@ -73,11 +73,13 @@ export async function ensureAutomation(
   return made
 }
 
-/** Records that an automation's crew is reachable at `url` (`Crew is Online`). */
+/** Records that an automation's crew is reachable at `url`; one that was stopped stays so. */
 export async function markOnline(sql: Queryable, id: number, url: string): Promise<void> {
   await sql`
     update deployments
-    set status = 'Crew is Online', status_reason = null, url = ${url}, updated_at = now()
+    set url = ${url}, updated_at = now(),
+      status = case when halted_at is null then 'Crew is Online' else status end,
+      status_reason = case when halted_at is not null then status_reason end
     where id = ${id}`
 }
 

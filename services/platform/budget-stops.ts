@@ -92,7 +92,7 @@ export async function resumeStopped(
     const refusal = await findExhausted(tx, { id: runId, leaseId: null }, { asked, at })
     if (refusal) {
       const still = { ...refusal, model: asked.model }
-      throw new AppError('conflict', `The run cannot go on yet. ${describeStop(still)}`, {
+      throw new AppError('conflict', `The run cannot continue yet. ${describeStop(still)}`, {
         details: { code: BUDGET_EXCEEDED, ...toWireStop(still) },
       })
     }
@@ -142,7 +142,7 @@ export function toWarningEvent({ budgetId: _id, isOfAutomation, ...warning }: Bu
     ...limits,
     usd_max: usdMax,
     spent_usd: spentUsd,
-    message: `80 % of the budget of the ${budget} for ${PERIODS[period](of)} are spent.`,
+    message: `80 % of the budget of the ${budget} for ${PERIODS[period](of)} is spent.`,
   }
 }
 
@@ -183,5 +183,7 @@ export function describeStop({ isOfAutomation, period, of, model, ...stop }: Bud
   )
 }
 
+const amounts = new Intl.NumberFormat('en', { maximumFractionDigits: 12 })
+
 /** Without the noise of binary fractions. */
-const amount = (value: number): string => String(Number(value.toPrecision(12)))
+const amount = (value: number): string => amounts.format(Number(value.toPrecision(12)))

@@ -82,6 +82,8 @@ export const crewDeploymentColumns = (sql: Queryable) => sql`
 export interface Deployer extends OwnCrewKey {
   /** null: a token, or Git. */
   readonly createdBy: number | null
+  /** The name of the token. */
+  readonly tokenName?: string | undefined
 }
 
 /**
@@ -141,7 +143,7 @@ interface Choice {
 
 async function deploy(
   sql: Queryable,
-  { deploymentId, createdBy }: Deployer,
+  { deploymentId, createdBy, tokenName }: Deployer,
   choose: (tx: Transaction) => Promise<Choice>,
 ): Promise<CrewDeployment> {
   return inTransaction(sql, async (tx) => {
@@ -161,11 +163,12 @@ async function deploy(
     const [made] = await tx<[CrewDeployment]>`
       with c as (
         insert into crew_deployments (organization_id, deployment_id, number, source_id,
-          project_version_id, settings, rolled_back_from, image, image_layers, created_by)
+          project_version_id, settings, rolled_back_from, image, image_layers, created_by,
+          token_name)
         select ${organizationId}, ${deploymentId}, ${number}, ${sourceId}, ${projectVersionId},
           ${settings}, ${earlier?.number ?? null}, ${earlier?.image ?? null},
           (select image_layers from crew_deployments where id = ${earlier?.id ?? null}),
-          ${createdBy}
+          ${createdBy}, ${tokenName ?? null}
         from crew_settings where deployment_id = ${deploymentId} returning *)
       select ${crewDeploymentColumns(tx)} from c`
     await tx`
@@ -275,7 +278,8 @@ export const listCrewDeployments = (
 
 const list = (sql: Queryable, condition: Fragment): Promise<ListedDeployment[]> =>
   sql<ListedDeployment[]>`
-    select ${crewDeploymentColumns(sql)}, u.email as created_by, jsonb_build_object(
+    select ${crewDeploymentColumns(sql)}, coalesce(u.email, c.token_name) as created_by,
+      jsonb_build_object(
       'digest', encode(s.digest, 'hex'), 'name', s.name, 'size', s.size,
       'fileCount', s.file_count, 'leftOut', coalesce(s.facts -> 'leftOut', '[]'),
       'leftOutMore', coalesce(s.facts -> 'leftOutMore', '0'), 'gitRef', s.git_ref,

@@ -43,18 +43,19 @@ export const inputNames = (definition: CrewDefinition): string[] =>
 /**
  * The inputs of a run: those given, checked, with defaults for those that are not; one that is
  * neither given, nor required, nor has a default is the empty text. A crew that is made from a
- * source may take others than it names, and gets them as they are. Raises `unprocessable` with
- * `details.missing_inputs`, `unknown_inputs` and `invalid_inputs`.
+ * source has its defaults itself, may take others than it names, and gets what was given. Raises
+ * `unprocessable` with `details.missing_inputs`, `unknown_inputs` and `invalid_inputs`.
  */
 export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs {
   const fields = inputFields(definition)
   const isOpen = isOwnCrew(definition)
   refuseWrongInputs(fields, given, { isOpen })
+  if (isOpen) return { ...given }
   const known = fields.map(({ name, default: value = '' }) => [
     name,
     Object.hasOwn(given, name) ? given[name] : value,
   ])
-  return { ...(isOpen ? given : {}), ...Object.fromEntries(known) }
+  return Object.fromEntries(known)
 }
 
 /**

@@ -21,8 +21,8 @@ export interface ProgressReport {
 export interface OnlineReport {
   readonly state: 'Crew is Online'
   readonly url: string
-  /** The names of its inputs; absent: as they were. */
-  readonly inputs?: readonly string[] | undefined
+  /** What it said of its inputs; absent: as they were. */
+  readonly inputs?: Parameters<typeof ownCrewDefinition>[0]['inputs'] | undefined
 }
 
 /** Why a crew cannot be reached. A deployment that fails before it was online has ended. */

@@ -1,5 +1,6 @@
-import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { readRange } from '../shared/outgoing/address-ranges.ts'
+import { INTERNET } from './crew-reach.ts'
 import { CREW_WAYS } from './crew-settings.ts'
 import type { CrewSettings } from './crew-settings.ts'
 
@@ -33,7 +34,9 @@ const cpu = form(CPU, 'must be processors such as 500m or 2, or null')
 const memory = form(MEMORY, 'must be bytes such as 512Mi or 2Gi, or null')
 const oneOf = <const Options extends readonly string[]>(options: Options) =>
   v.nullable(v.picklist(options, `must be one of ${options.join(', ')}, or null`))
-const hosts = 'must be a list of hosts such as api.example.com and networks such as 10.0.0.0/8'
+const hosts =
+  'must be a list of hosts such as api.example.com, networks such as 10.0.0.0/8, and the word ' +
+  'internet'
 
 /** The settings of a crew as the API and the form have them; those left out stay as they are. */
 export const crewSettingsFields = v.strictObject({
@@ -59,11 +62,7 @@ export const crewSettingsFields = v.strictObject({
 export type CrewSettingsFields = v.InferOutput<typeof crewSettingsFields>
 
 function isPlace(text: string): boolean {
-  const [address = '', bits, ...more] = text.split('/')
-  const version = isIP(address)
-  if (version === 0) return HOST.test(text)
-  const max = version === 4 ? 32 : 128
-  return more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && +bits <= max))
+  return text === INTERNET || HOST.test(text) || readRange(text) !== undefined
 }
 
 /** Returns the settings with the given fields in the place of their own. */

@@ -51,7 +51,7 @@ export async function createInvitation(
   if (created) return { id: created.id, token }
   throw new AppError(
     'conflict',
-    `There are ${OPEN_MAX} invitations that nobody has accepted yet. Revoke some of them first.`,
+    `${OPEN_MAX} invitations are not accepted yet. Revoke some of them first.`,
   )
 }
 

@@ -4,6 +4,7 @@ import { AppError } from '../shared/errors.ts'
 import type { LlmApi } from './model-endpoint.ts'
 import { contains, keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
+import type { Failure } from './runs.ts'
 
 /** A connection of an organization to a model. */
 export interface LlmConnection {
@@ -88,6 +89,21 @@ export async function setSealedKey(
       and provider = ${provider} and base_url is not distinct from ${baseUrl}`
 }
 
+/**
+ * Returns the sealed key of a connection; null when it has none, or when its provider or address
+ * changed in the meantime.
+ */
+export async function findSealedKey(
+  sql: Queryable,
+  { id, organizationId, provider, baseUrl }: LlmConnection,
+): Promise<Buffer | null> {
+  const [found] = await sql<{ sealedKey: Buffer | null }[]>`
+    select sealed_key from llm_connections
+    where id = ${id} and organization_id = ${organizationId}
+      and provider = ${provider} and base_url is not distinct from ${baseUrl}`
+  return found?.sealedKey ?? null
+}
+
 /** Deletes a connection. Returns false when the organization has no such connection. */
 export async function deleteLlmConnection(
   sql: Queryable,
@@ -107,6 +123,19 @@ export async function findLlmConnection(
   const [found] = await sql<LlmConnection[]>`
     select ${columns(sql)} from llm_connections
     where id = ${id} and organization_id = ${organizationId}`
+  return found
+}
+
+/** Returns the connection of an organization that the error of a run names. */
+export async function findConnectionOfError(
+  sql: Queryable,
+  organizationId: number,
+  { message }: Failure,
+): Promise<LlmConnection | undefined> {
+  const [found] = await sql<LlmConnection[]>`
+    select ${columns(sql)} from llm_connections
+    where organization_id = ${organizationId}
+      and strpos(${message}, 'LLM connection "' || name || '"') > 0 limit 1`
   return found
 }
 

@@ -6,8 +6,12 @@ export interface Provider {
   readonly url?: string
   /** The base of an OpenAI-compatible `chat/completions`; null: there is none. @default `url` */
   readonly chatUrl?: string | null
+  /** The header in which its list of models takes the key. @default `authorization` */
+  readonly listKey?: 'x-api-key'
   /** Variables that replace `url`: then the connection is specific to this tenant. */
   readonly overrides?: readonly string[]
+  /** Servers of others speak as it does, many of them without keys. @default false */
+  readonly isImitated?: boolean
 }
 
 const COMPATIBLE: Provider = {
@@ -31,11 +35,13 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     requires: [['OPENAI_API_KEY']],
     url: 'https://api.openai.com/v1',
     overrides: ['OPENAI_BASE_URL', 'OPENAI_API_BASE'],
+    isImitated: true,
   },
   anthropic: {
     requires: [['ANTHROPIC_API_KEY']],
     url: 'https://api.anthropic.com',
     chatUrl: 'https://api.anthropic.com/v1',
+    listKey: 'x-api-key',
     overrides: ['ANTHROPIC_BASE_URL'],
   },
   gemini: {
@@ -163,6 +169,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   aws: 'bedrock',
   sagemaker: 'bedrock',
   watson: 'watsonx',
+  litellm: 'litellm_proxy',
+  vllm: 'hosted_vllm',
+  lmstudio: 'lm_studio',
+  llama_cpp: 'openai_compatible',
+  llamafile: 'openai_compatible',
+  localai: 'openai_compatible',
+  openai_like: 'openai_compatible',
+  sglang: 'openai_compatible',
 }
 
 function keyed(url: string, ...anyOf: readonly string[]): Provider {

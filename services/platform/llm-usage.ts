@@ -46,27 +46,28 @@ export function usageOf(connection: Connection, read: ReadVariable): LlmUsage {
   }
 }
 
-/**
- * Variables belong to the provider's own address: an address of the connection's own gets its own
- * key or none.
- */
+/** An address of the connection's own stands for all that is required but the credentials. */
 function missingOf(
   { provider, baseUrl, hasKey }: Connection,
   read: ReadVariable,
 ): LlmUsage['missing'] {
-  if (baseUrl) return []
-  return providerOf(provider).requires.filter(
-    (group) => !group.some(read) && !(hasKey && group.some(isKey)),
-  )
+  const { requires, url = '', isImitated = false } = providerOf(provider)
+  const unmet = requires.filter((group) => !group.some(read))
+  if (!baseUrl) return unmet.filter((group) => !(hasKey && group.some(isKey)))
+  if (hasKey || (isImitated && hostOf(baseUrl) !== hostOf(url))) return []
+  return unmet.filter((group) => group.some(isCredential))
 }
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : '')
 
 /** The connection's own address, a variable, or the public one. */
 function chatUrlOf({ provider, baseUrl }: Connection, read: ReadVariable): string | undefined {
   const { url, chatUrl = url, overrides = [], requires } = providerOf(provider)
   const variables = [...overrides, ...(url ? [] : requires.flat())].filter(isAddress)
-  const found = baseUrl || (variables.map(read).find((value) => value) ?? chatUrl)
+  if (baseUrl) return baseUrl.replace(/\/+$/, '')
+  const found = variables.map(read).find((value) => value) ?? chatUrl
   return found && /^https?:\/\//.test(found) && URL.canParse(found)
-    ? found.replace(/\/+$/, '')
+    ? new URL(found).href.replace(/\/+$/, '')
     : undefined
 }
 
@@ -96,4 +97,6 @@ export function originsOf(read: ReadVariable): readonly string[] {
 }
 
 const isAddress = (variable: string): boolean => /_(BASE|URL|ENDPOINT|HOST)$/.test(variable)
+const isCredential = (variable: string): boolean =>
+  /KEY|TOKEN|CREDENTIALS|_(PAT|JWT)$/.test(variable)
 const isKey = (variable: string): boolean => /(API_?KEY|_TOKEN|_PAT)$/.test(variable)

@@ -110,5 +110,5 @@ const lastAdmin = (): AppError =>
   new AppError(
     'conflict',
     'This is the last admin of the organization, who can neither leave nor get a lower role. ' +
-      'Make somebody else an admin first.',
+      'Make another member an admin first.',
   )

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { addressProblem } from '../shared/outgoing/address.ts'
 
 /** The forms in which models are asked; `auto`: `chat_completions`, or what the answer asks for. */
 export const LLM_APIS = ['auto', 'chat_completions', 'responses'] as const
@@ -10,7 +11,10 @@ export const modelEndpoint = v.strictObject(
   {
     base_url: v.pipe(
       v.string('must be a text'),
-      v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an http(s) URL'),
+      v.check(
+        (url) => addressProblem(url) === undefined,
+        ({ input }) => addressProblem(input) ?? '',
+      ),
     ),
     api_key: v.optional(v.string('must be a text')),
     /** @default auto */

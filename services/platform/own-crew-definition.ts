@@ -1,10 +1,11 @@
 import type { CrewDefinition } from './crew-definition.ts'
+import type { InputDeclaration } from './input-declarations.ts'
 
 /** What is known of a crew that is made from a source: what it said of itself when it ran. */
 interface OwnCrew {
   readonly name: string
-  /** The names of the inputs that it needs. */
-  readonly inputs: readonly string[]
+  /** The names of the inputs that it needs, and declarations of others that it may get. */
+  readonly inputs: readonly (string | InputDeclaration)[]
 }
 
 /**

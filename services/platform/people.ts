@@ -79,7 +79,7 @@ export function keepAnAdministrator<Result>(
     if (left) return result
     throw new AppError(
       'conflict',
-      'This is the last administrator of the platform. Make somebody else one first, with the ' +
+      'This is the last administrator of the platform. Make another person one first, with the ' +
         'task users:grant.',
     )
   })

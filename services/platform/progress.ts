@@ -1,5 +1,6 @@
 import type { Queryable } from '../shared/postgres/database.ts'
 import type { ProgressEvent } from './run-queue.ts'
+import type { Usage } from './runs.ts'
 
 /** One event of a run. */
 export interface Progress {
@@ -29,6 +30,19 @@ async function readSteps(
       where ${precedes(sql, runId, before)}
       order by attempt desc, position desc limit ${limit}) newest
     order by attempt, position`
+}
+
+/** Returns the tokens of the model calls that a run has reported; undefined before the first. */
+export async function countTokens(sql: Queryable, runId: string): Promise<Usage | undefined> {
+  const tokens = (key: string) => sql`
+    sum(case jsonb_typeof(event -> ${key}::text) when 'number'
+      then (event ->> ${key}::text)::numeric else 0 end)::float8`
+  const [sums] = await sql<[{ calls: number } & Usage]>`
+    select count(*)::int as calls, ${tokens('input_tokens')} as input_tokens,
+      ${tokens('output_tokens')} as output_tokens
+    from execution_events where execution_id = ${runId} and event ->> 'type' = 'llm_call'`
+  const { calls, inputTokens, outputTokens } = sums
+  return calls > 0 ? { inputTokens, outputTokens } : undefined
 }
 
 /** A part of a run's events. */

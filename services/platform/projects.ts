@@ -92,9 +92,8 @@ export async function archiveProject(
 }
 
 /**
- * Deletes a project with its drafts and the runs that tested them. Raises `conflict` for one of
- * which a version was published, since automations and runs refer to that, and while a test goes
- * on.
+ * Deletes a project with its versions and the runs that tested its drafts. Raises `conflict` for
+ * one of which an automation runs a version, and while a test goes on.
  */
 export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<void> {
   const { organizationId, projectId } = key
@@ -102,8 +101,10 @@ export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<vo
   // The lock keeps a version from being published meanwhile.
   await sql`select from projects where ${isProject(sql, key)} for update`
   const { count } = await sql`
-    select from project_versions where ${drafts} and published_at is not null limit 1`
-  if (count > 0) throw wasPublished()
+    select from deployments
+    where tests_project_id is null
+      and project_version_id in (select id from project_versions where ${drafts}) limit 1`
+  if (count > 0) throw isRun()
   await deleteTests(sql, projectId)
   await sql`delete from project_versions where ${drafts}`
   await sql`delete from projects where ${isProject(sql, key)}`
@@ -114,16 +115,17 @@ async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
   const { count } = await sql`
     select from executions where deployment_id in ${tests} and finished_at is null limit 1`
   if (count > 0) {
-    throw new AppError('conflict', 'A test of a draft goes on. Stop its run, or wait for its end.')
+    throw new AppError('conflict', 'A test of a draft is in progress. Stop its run, or wait.')
   }
   await sql`delete from executions where deployment_id in ${tests}`
   await sql`delete from deployments where tests_project_id = ${projectId}`
 }
 
-const wasPublished = (): AppError =>
+const isRun = (): AppError =>
   new AppError(
     'conflict',
-    'A version of this project was published, and automations and runs refer to it. Archive it.',
+    'An automation runs a version of this project. Delete the automation first, or archive the ' +
+      'project.',
   )
 
 /** Returns a project of the organization; undefined for a project of another one. */

@@ -49,7 +49,7 @@ export async function startRetry(
   if (run.status === 'completed' && fromStep === undefined) {
     throw new AppError(
       'conflict',
-      'The run is completed: there is nothing to retry. Name the step to go on from as from_step.',
+      'The run is completed: there is nothing to retry. Name a step to continue from as from_step.',
     )
   }
   const steps = await listSteps(sql, run.id)
@@ -95,7 +95,7 @@ function requireOver({ finishedAt }: Run): void {
   if (finishedAt !== null) return
   throw new AppError(
     'conflict',
-    'The run goes on. Wait for its end, or stop it, and then go on from one of its steps.',
+    'The run is in progress. Wait for its end or stop it, then continue from one of its steps.',
   )
 }
 

@@ -182,7 +182,7 @@ export async function expireApprovals(sql: Database): Promise<number> {
       where a.decision is null and a.decide_by < now() and e.status = 'waiting'
       order by a.decide_by limit ${EXPIRED_MAX} for no key update of e skip locked`
     for (const { runId, stepKey, task, organizationId, undecided, minutes } of expired) {
-      const text = `Nobody decided within ${describeMinutes(minutes)}.`
+      const text = `There was no decision within ${describeMinutes(minutes)}.`
       await settle(tx, stepKey, { runId, task, decision: undecided, text })
       const after = { task, decision: undecided, reason: text }
       const entry = { organizationId, target: { kind: 'run', id: runId }, after }

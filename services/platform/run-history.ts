@@ -30,6 +30,18 @@ export async function findRunRecord(
   return found
 }
 
+/** Returns those of some runs of an organization that wait for a person, or for a budget. */
+export async function listWaiting(
+  sql: Queryable,
+  { organizationId, ids }: { organizationId: number; ids: readonly string[] },
+): Promise<string[]> {
+  const found = await sql<{ id: string }[]>`
+    select id from executions
+    where id = any(${[...ids]}::uuid[]) and organization_id = ${organizationId}
+      and status = 'waiting'`
+  return found.map(({ id }) => id)
+}
+
 /** Returns the version that a run is of. */
 export async function getVersionNumber(
   sql: Queryable,

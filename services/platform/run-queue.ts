@@ -50,8 +50,8 @@ const CHOICE_TIMEOUT_MS = 5000
 
 /**
  * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two
- * workers never take the same one. Automations take turns, those with the fewest runs going on
- * first, and none goes beyond its own limit.
+ * workers never take the same one. Organizations take turns, those with the fewest runs in progress
+ * first; so do the automations of each, and none exceeds its own limit.
  */
 export async function takeRuns(sql: Database, limit: number): Promise<LeasedRun[]> {
   if (!(await hasDueRuns(sql))) return []
@@ -77,54 +77,15 @@ async function hasDueRuns(sql: Database): Promise<boolean> {
  * others have taken: `skip locked` alone would share the rows out, but knows neither turns nor a
  * limit for each automation.
  *
- * - `lines`: each automation is a line of its own, with the number of its runs going on. A run
- *   whose lease ran out does not count: its worker is lost, and it waits again. The runs of a crew
- *   from source that is to come up, or was stopped, wait for it.
- * - `waiting`: the head of each line, at most `limit` runs. Two reads, because queued runs and lost
- *   ones are in two partial indexes, which an `or` would not use. So the cost grows with the
- *   automations, not with the runs that wait: a take of 10 took 22 ms with 1,000 queued runs, 26 ms
- *   with 100,000, and 122 ms when those were of 1,000 automations instead of 20 (median, one worker
- *   and PostgreSQL on two busy cores). `turn` is the number of runs that the automation would then
- *   have going on: in this order automations take turns, and the idle ones come first.
- * - `due`: the first `limit` of all lines, as far as no line goes beyond its own limit. They are
- *   locked here, because a run may be stopped, or its lease renewed, by somebody who does not
- *   choose; `skip locked` leaves such a run to the next look instead of waiting for it. The status
- *   is checked again, because a granted lock shows the newest row, not the one that was read above.
  * - `taken`: a new lease, which every later write of the worker has to present. A run that was
  *   `running` was lost, and counts one more lost attempt.
+ * - `turns`: the time of the choice, not `now()`, which is when the wait for the lock began.
  *
  * The last part adds all that a worker needs to begin.
  */
 function take(sql: Queryable, limit: number) {
   return sql<LeasedRun[]>`
-    with lines as (
-      select d.id, coalesce(d.concurrency_max, 2147483647) as concurrency_max, (
-        select count(*) from executions r
-        where r.deployment_id = d.id and r.status = 'running'
-          and r.lease_expires_at >= now()) as running
-      from deployments d
-      where d.status not in ('Crew is Provisioning', 'Crew is Offline') or not exists (
-        select from crew_deployments c where c.deployment_id = d.id and c.ended_at is null)),
-    waiting as (
-      select e.id, e.available_at, l.concurrency_max,
-        l.running + row_number() over (partition by l.id order by e.available_at) as turn
-      from lines l cross join lateral (
-        (select id, available_at from executions
-          where deployment_id = l.id and status = 'queued' and available_at <= now()
-          order by available_at limit ${limit})
-        union all
-        (select id, available_at from executions
-          where deployment_id = l.id and status = 'running' and lease_expires_at < now()
-            and lost_attempts + 1 < ${LOST_ATTEMPTS_MAX}
-          order by available_at limit ${limit})) e
-      where l.running < l.concurrency_max),
-    due as (
-      select id from executions
-      where id in (
-          select id from waiting where turn <= concurrency_max
-          order by turn, available_at limit ${limit})
-        and (status = 'queued' or (status = 'running' and lease_expires_at < now()))
-      for update skip locked),
+    ${choose(sql, limit)},
     taken as (
       update executions e set status = 'running', attempt = attempt + 1,
         lost_attempts = lost_attempts + (e.status = 'running')::int, lease_id = gen_random_uuid(),
@@ -132,7 +93,11 @@ function take(sql: Queryable, limit: number) {
         started_at = coalesce(started_at, now())
       from due where e.id = due.id
       returning e.id, e.lease_id, e.attempt, e.lost_attempts, e.inputs, e.queued_at,
-        e.deployment_id, e.project_version_id)
+        e.deployment_id, e.project_version_id),
+    turns as (
+      insert into queue_turns
+      select distinct deployment_id, (select clock_timestamp()) from taken
+      on conflict (deployment_id) do update set taken_at = excluded.taken_at)
     select t.id, t.lease_id, t.attempt, t.lost_attempts, t.inputs, t.queued_at, t.deployment_id,
       t.project_version_id, d.automation_id, d.name as automation_name, d.slug, d.organization_id,
       crew.url, crew.automation_id as crew_automation_id, v.definition
@@ -141,6 +106,73 @@ function take(sql: Queryable, limit: number) {
       join project_versions v on v.id = t.project_version_id
     order by t.queued_at`
 }
+
+/**
+ * Locks the runs to take, in `due`.
+ *
+ * - `busy`: the runs in progress, by automation. A run whose lease ran out is none of them: its
+ *   worker is lost, and it waits again.
+ * - `lines`: each automation is a line of its own, beside what its organization has in progress.
+ *   The runs of an automation that was stopped wait, and so do those of a crew from source that is
+ *   to come up.
+ * - `heads`: the first `limit` runs of each line. Two reads, because queued runs and lost ones are
+ *   in two partial indexes, which an `or` would not use. So the cost grows with the automations,
+ *   not with the runs that wait; `between` instead of `=`, because only the index of lines has the
+ *   order that it asks for: PostgreSQL would read all that wait, once for each line, by their age.
+ *   `turn` is the number of runs that the automation would then have in progress: none exceeds its
+ *   own limit.
+ * - `waiting`: the same for organizations. Within one the idlest automation is first, then the one
+ *   whose last start is the longest ago, then age. Runs in progress alone would not do: where there
+ *   are more automations than slots, all that wait have none.
+ * - `due`: the first `limit` of all, by organizations likewise. They are locked here, because a run
+ *   may be stopped, or its lease renewed, by somebody who does not choose; `skip locked` leaves
+ *   such a run to the next look instead of waiting for it. The status is checked again, because a
+ *   granted lock shows the newest row, not the one that was read above.
+ */
+const choose = (sql: Queryable, limit: number) => sql`
+  with busy as (
+    select deployment_id, count(*) as running from executions
+    where status = 'running' and lease_expires_at >= now() group by deployment_id),
+  lines as (
+    select d.id, d.organization_id, coalesce(d.concurrency_max, 2147483647) as concurrency_max,
+      coalesce(b.running, 0) as running, t.taken_at,
+      coalesce(sum(b.running) over organization, 0) as organization_running,
+      max(t.taken_at) over organization as organization_taken_at,
+      d.halted_at is null
+        and (d.status not in ('Crew is Provisioning', 'Crew is Offline') or not exists (
+          select from crew_deployments c
+          where c.deployment_id = d.id and c.ended_at is null)) as is_open
+    from deployments d left join busy b on b.deployment_id = d.id
+      left join queue_turns t on t.deployment_id = d.id
+    window organization as (partition by d.organization_id)),
+  heads as (
+    select l.*, e.id as execution_id, e.available_at,
+      l.running + row_number() over (partition by l.id order by e.available_at) as turn
+    from lines l cross join lateral (
+      (select id, available_at from executions
+        where deployment_id between l.id and l.id and status = 'queued'
+          and available_at <= now()
+        order by deployment_id, available_at limit ${limit})
+      union all
+      (select id, available_at from executions
+        where deployment_id = l.id and status = 'running' and lease_expires_at < now()
+          and lost_attempts + 1 < ${LOST_ATTEMPTS_MAX}
+        order by available_at limit ${limit})) e
+    where l.is_open and l.running < l.concurrency_max),
+  waiting as (
+    select execution_id, available_at, organization_taken_at,
+      organization_running + row_number() over (
+        partition by organization_id
+        order by turn, taken_at nulls first, available_at) as organization_turn
+    from heads where turn <= concurrency_max),
+  due as (
+    select id from executions
+    where id in (
+        select execution_id from waiting
+        order by organization_turn, organization_taken_at nulls first, available_at
+        limit ${limit})
+      and (status = 'queued' or (status = 'running' and lease_expires_at < now()))
+    for update skip locked)`
 
 /** A run that was ended because its workers died too often. */
 export interface LostRun extends RunFacts {
@@ -229,41 +261,6 @@ export async function retryRun(
       available_at = now() + make_interval(secs => ${delaySeconds})
     where id = ${id} and lease_id = ${leaseId} returning id`
   return queued.length > 0
-}
-
-/** The runs that wait for a worker. */
-export interface QueueSize {
-  /** Runs that are due now. */
-  readonly due: number
-  /** The age of the first of them; 0 when there is none. */
-  readonly oldestSeconds: number
-  /** The runs that wait for another run of their automation to end, because of its limit. */
-  readonly heldBack: number
-  /** Runs that workers have in hand. */
-  readonly running: number
-  /** The age of the first run that only waits for a worker; 0 when there is none. */
-  readonly startableSeconds: number
-}
-
-/** Measures the runs that wait for a worker, and those that one has. */
-export async function measureQueue(sql: Queryable): Promise<QueueSize> {
-  const [size] = await sql<[QueueSize]>`
-    with lines as (
-      select e.deployment_id,
-        count(*) filter (where e.status = 'queued' and e.available_at <= now()) as due,
-        count(*) filter (where e.status = 'running') as running,
-        min(e.available_at) filter (where e.status = 'queued' and e.available_at <= now()) as oldest
-      from executions e where e.status in ('queued', 'running') group by e.deployment_id)
-    select coalesce(sum(l.due), 0)::int as due,
-      coalesce(extract(epoch from now() - min(l.oldest)), 0)::float8 as oldest_seconds,
-      coalesce(sum(greatest(0, l.due - greatest(0, d.concurrency_max - l.running)))
-        filter (where d.concurrency_max is not null), 0)::int as held_back,
-      coalesce(sum(l.running), 0)::int as running,
-      coalesce(extract(epoch from now() - min(l.oldest) filter (
-        where d.concurrency_max is null or l.running < d.concurrency_max)), 0)::float8
-        as startable_seconds
-    from lines l join deployments d on d.id = l.deployment_id`
-  return size
 }
 
 /** An event of a run, as the database keeps it. */

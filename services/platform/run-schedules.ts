@@ -1,5 +1,6 @@
 import { AppError } from '../shared/errors.ts'
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
+import { getAutomationLife } from './automation-life.ts'
 import { automationColumns, getDefinition } from './automations.ts'
 import type { Automation } from './automations.ts'
 import { prepareInputs } from './prepare-inputs.ts'
@@ -80,6 +81,9 @@ async function startRun(
 ): Promise<string> {
   const [automation] = await sql<[Automation]>`
     select ${automationColumns(sql)} from deployments where id = ${deploymentId}`
+  const { stoppedAt } = await getAutomationLife(sql, automation)
+  // They would fill the queue of the organization.
+  if (stoppedAt) throw new AppError('conflict', 'The automation is stopped: no run was started.')
   const definition = await getDefinition(sql, automation)
   const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
   const starter = { trigger: 'schedule', id: `schedule:${id}`, name } as const

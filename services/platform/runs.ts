@@ -200,7 +200,9 @@ async function insertRun(
 const isStaying = (sql: Queryable, deploymentId: number) => sql`
   not exists (
     select from crew_settings
-    where deployment_id = ${deploymentId} and removing_since is not null)`
+    where deployment_id = ${deploymentId} and removing_since is not null)
+  and not exists (
+    select from deployments where id = ${deploymentId} and deleting_since is not null)`
 
 function idOf(row: { readonly id: string } | undefined): string {
   if (row) return row.id

@@ -32,7 +32,7 @@ export function timesProblem(times: ScheduleTimes, now: Date): string | undefine
   const count = cron.split(' ').length
   if (count !== FIELDS) return `“${cron}” has ${count} fields of cron. ${EXAMPLE}`
   try {
-    return nextTimes(times, now, 1).length === 0 ? `“${cron}” never comes. ${EXAMPLE}` : undefined
+    return nextTimes(times, now, 1).length === 0 ? `“${cron}” never occurs. ${EXAMPLE}` : undefined
   } catch (thrown) {
     const why = toError(thrown).message.replace(/^\w+: /, '')
     return `“${cron}” cannot be read: ${why}. ${EXAMPLE}`

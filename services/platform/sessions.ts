@@ -7,6 +7,7 @@ import type { Role, User } from './users.ts'
 const LIFETIME = '12 hours'
 const IDLE = '2 hours'
 const CHOICES_MAX = 50
+const APPROVALS_MAX = 100
 const SESSIONS_MAX = 100
 const ADDRESS_CHARACTERS_MAX = 64
 const AGENT_CHARACTERS_MAX = 300
@@ -21,6 +22,8 @@ export interface Session {
   readonly role: OrganizationRole | null
   /** The organizations to change to, by name; the first of them, if there are many. */
   readonly organizations: readonly OrganizationChoice[]
+  /** The approvals that wait for the people of the organization; 100 for more. */
+  readonly approvals: number
   /** Signs in with a password of this platform, rather than through an identity provider. */
   readonly isLocal: boolean
   /** Every form of this session carries it back; a new one in each organization. */
@@ -82,6 +85,7 @@ interface SessionRow {
   readonly organization: string | null
   readonly role: OrganizationRole | null
   readonly organizations: OrganizationChoice[]
+  readonly approvals: number
   readonly isLocal: boolean
   readonly csrfToken: string
 }
@@ -122,7 +126,11 @@ async function readRow(sql: Queryable, token: string): Promise<SessionRow | unde
       array(select distinct role from user_roles r where r.user_id = u.id order by role) as roles,
       (select coalesce(jsonb_agg(choice), '[]') from (
         select m.id, c.name, m.role from mine m join organizations c on c.id = m.id
-        order by c.name limit ${CHOICES_MAX}) as choice) as organizations
+        order by c.name limit ${CHOICES_MAX}) as choice) as organizations,
+      (select count(*)::int from (
+        select from executions e join run_approvals a on a.run_id = e.id
+        where e.organization_id = mine.id and e.status = 'waiting' and a.decision is null
+        limit ${APPROVALS_MAX}) as waiting) as approvals
     from live join users u on u.id = live.user_id and u.disabled_at is null
       left join mine on mine.id = live.organization_id
       left join organizations o on o.id = live.organization_id`

@@ -1,4 +1,5 @@
 import { AppError } from '../shared/errors.ts'
+import { addressProblem } from '../shared/outgoing/address.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import type { OwnCrewKey } from './crew-settings.ts'
 
@@ -89,8 +90,9 @@ export async function saveRepository(
       pull_due_at = null, lease_id = null, lease_until = null ${credential}`
 }
 
+/** The token of an address that is read in two ways may have been meant for either host. */
 const isSameOrigin = (one: string, other: string): boolean =>
-  new URL(one).origin === new URL(other).origin
+  addressProblem(one) === undefined && new URL(one).origin === new URL(other).origin
 
 /** Removes the repository of an automation with its secrets. Raises `not_found`. */
 export async function removeRepository(sql: Queryable, { deploymentId }: OwnCrewKey) {

@@ -1,4 +1,4 @@
-import { isPlainUrl } from '../shared/outgoing/allowed-places.ts'
+import { addressProblem } from '../shared/outgoing/address.ts'
 
 /** The longest address of a repository. */
 export const REPOSITORY_URL_MAX = 2000
@@ -24,13 +24,16 @@ export function repositoryUrlProblem(url: string): string | undefined {
       'and an access token that may only read it, such as a deploy token, in the field for it'
     )
   }
-  // The address given is not repeated: people paste it with a password in it.
-  if (isPlainUrl(url) && !url.includes('?') && new URL(url).pathname !== '/') return undefined
+  const problem = addressProblem(url) ?? pathProblem(url)
   return (
-    'must be the https address of a repository without user name, password, ? and #, such as ' +
-    'https://github.com/acme/crew.git; an access token has a field of its own'
+    problem &&
+    `${problem}. Give the https address of the repository, such as ` +
+      'https://github.com/acme/crew.git; an access token has a field of its own'
   )
 }
+
+const pathProblem = (url: string): string | undefined =>
+  url.includes('?') || new URL(url).pathname === '/' ? 'must have a path, and no ?' : undefined
 
 /** Returns what is wrong with the name of a branch or tag, as the rest of a sentence. */
 export function repositoryRefProblem(ref: string): string | undefined {

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { closedObject } from '../shared/describe-issue.ts'
 import { isObject } from '../shared/is-object.ts'
-import { isPlace, isPlainUrl } from '../shared/outgoing/allowed-places.ts'
+import { addressProblem } from '../shared/outgoing/address.ts'
+import { isPlace } from '../shared/outgoing/allowed-places.ts'
 
 const TIMEOUT_SECONDS_MAX = 600
 const TOOLS_MAX = 50
@@ -30,7 +31,10 @@ const names = (max: number) =>
   )
 const url = v.pipe(
   text(2000),
-  v.check(isPlainUrl, 'must be an http(s) URL without a user name, password or fragment'),
+  v.check(
+    (given) => addressProblem(given) === undefined,
+    ({ input }) => addressProblem(input) ?? '',
+  ),
 )
 
 const common = {

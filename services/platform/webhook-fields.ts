@@ -1,4 +1,5 @@
 import { AppError } from '../shared/errors.ts'
+import { addressProblem as spellingProblem } from '../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { EVENT_TYPES, EVERY_EVENT } from './webhooks.ts'
 import type { WebhookFields } from './webhooks.ts'
@@ -14,17 +15,15 @@ export function readWebhook(
 ): WebhookFields {
   const problem = addressProblem(url, guard) ?? typesProblem(eventTypes)
   if (problem !== undefined) throw new AppError('unprocessable', problem)
-  return { url: new URL(url).href, eventTypes: [...new Set(eventTypes)] }
+  return { url, eventTypes: [...new Set(eventTypes)] }
 }
 
 function addressProblem(address: string, guard: OutgoingGuard): string | undefined {
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(address) && URL.canParse(address) && new URL(address)
-  if (!url || address.length > URL_LENGTH_MAX || url.href.length > URL_LENGTH_MAX) {
-    return 'The address must be an https:// address, such as https://crm.example.com/webhooks.'
+  const misspelled = spellingProblem(address)
+  if (misspelled !== undefined) {
+    return `The address ${misspelled}, such as https://crm.example.com/webhooks.`
   }
-  if (url.username || url.password || url.hash) {
-    return 'The address must have no user name, password or fragment.'
-  }
+  const url = new URL(address)
   const problem = guard.problemOf(url)
   if (problem !== undefined) return problem
   return url.protocol === 'https:' || guard.isListed(url)

@@ -90,19 +90,26 @@ export async function takeLines(
 const held = (sql: Queryable, { webhookId, executionId, leaseId }: WebhookLine) => sql`
   webhook_id = ${webhookId} and execution_id = ${executionId} and lease_id = ${leaseId}`
 
-/** Returns the message at the head of a line; undefined when there is none to send. */
-export async function findHead(
+/**
+ * Renews the lease of a line, and returns the message at its head; undefined when there is none to
+ * send, or another sender has the line.
+ */
+export async function takeHead(
   sql: Queryable,
-  { webhookId, executionId }: WebhookLine,
+  line: WebhookLine,
+  leaseSeconds: number,
 ): Promise<WebhookHead | undefined> {
   const [head] = await sql<WebhookHead[]>`
+    with kept as (
+      update webhook_lines set due_at = now() + make_interval(secs => ${leaseSeconds})
+      where ${held(sql, line)} returning webhook_id, execution_id)
     select m.id::text, m.message_id, m.payload::text, m.tries, w.url, w.deployment_id,
       d.organization_id, w.sealed_key,
       case when w.previous_key_until > now() then w.sealed_previous_key end as sealed_previous_key
-    from webhook_messages m join webhooks w on w.id = m.webhook_id
-      join deployments d on d.id = w.deployment_id
-    where m.webhook_id = ${webhookId} and m.execution_id = ${executionId} and m.state = 'waiting'
-      and w.paused_at is null
+    from kept k join webhook_messages m
+        on m.webhook_id = k.webhook_id and m.execution_id = k.execution_id
+      join webhooks w on w.id = m.webhook_id join deployments d on d.id = w.deployment_id
+    where m.state = 'waiting' and w.paused_at is null
     order by m.id limit 1`
   return head
 }
@@ -117,7 +124,7 @@ export async function releaseLine(sql: Database, line: WebhookLine): Promise<voi
  * at the same time is seen here, or sees that the line is gone.
  */
 async function leaveLine(tx: Transaction, line: WebhookLine, delaySeconds: number): Promise<void> {
-  await tx`select from webhook_lines where ${held(tx, line)} for update`
+  await lockLine(tx, line)
   if (await hasWaiting(tx, line)) {
     await tx`
       update webhook_lines set lease_id = null,
@@ -136,18 +143,23 @@ async function hasWaiting(tx: Transaction, line: WebhookLine): Promise<boolean> 
   return waiting.length > 0
 }
 
-/** Stores that the head of a line was accepted. False when the line is at its end, or lost. */
+/**
+ * Stores that the head of a line was accepted, once, however often it is called. False when the
+ * line is at its end, or lost.
+ */
 export async function settleAccepted(
   sql: Database,
   line: WebhookLine,
-  { id, attempt, leaseSeconds }: { id: string; attempt: WebhookAttempt; leaseSeconds: number },
+  { id, attempt }: { id: string; attempt: WebhookAttempt },
 ): Promise<boolean> {
   const goesOn = await sql.begin(async (tx) => {
-    await recordAttempt(tx, id, attempt)
-    await tx`
-      update webhook_messages set state = 'delivered', ended_at = now(), tries = tries + 1
-      where id = ${id} and state = 'waiting'`
-    return keepLine(tx, line, leaseSeconds)
+    if (await lockWaiting(tx, id)) {
+      await recordAttempt(tx, id, attempt)
+      await tx`
+        update webhook_messages set state = 'delivered', ended_at = now(), tries = tries + 1
+        where id = ${id}`
+    }
+    return keepLine(tx, line)
   })
   await sql`
     update webhooks set failing_since = null
@@ -155,26 +167,30 @@ export async function settleAccepted(
   return goesOn
 }
 
-async function keepLine(
-  tx: Transaction,
-  line: WebhookLine,
-  leaseSeconds: number,
-): Promise<boolean> {
-  await tx`select from webhook_lines where ${held(tx, line)} for update`
-  if (!(await hasWaiting(tx, line))) {
-    await tx`delete from webhook_lines where ${held(tx, line)}`
-    return false
-  }
+/** Keeps a line in which a message waits, and removes it otherwise. */
+async function keepLine(tx: Transaction, line: WebhookLine): Promise<boolean> {
+  const isHeld = await lockLine(tx, line)
+  if (await hasWaiting(tx, line)) return isHeld
+  await tx`delete from webhook_lines where ${held(tx, line)}`
+  return false
+}
+
+async function lockLine(tx: Transaction, line: WebhookLine): Promise<boolean> {
+  const { count } = await tx`select from webhook_lines where ${held(tx, line)} for update`
+  return count > 0
+}
+
+async function lockWaiting(tx: Transaction, id: string): Promise<boolean> {
   const { count } = await tx`
-    update webhook_lines set due_at = now() + make_interval(secs => ${leaseSeconds})
-    where ${held(tx, line)}`
+    select from webhook_messages where id = ${id} and state = 'waiting' for update`
   return count > 0
 }
 
 /**
  * Stores that the head of a line was not accepted, and gives the line back: due again later, or,
  * after the last try, without this message. A webhook that accepted nothing all day is paused
- * instead, and one whose receiver is `gone` at once.
+ * instead, and one whose receiver is `gone` at once. Stores nothing of a line that was given back
+ * already, or that another sender has.
  */
 export async function settleRefused(
   sql: Database,
@@ -189,7 +205,9 @@ export async function settleRefused(
       : undefined
   if (reason !== undefined) await pauseWebhook(sql, line.webhookId, reason)
   await sql.begin(async (tx) => {
-    await recordAttempt(tx, head.id, attempt)
+    const isWaiting = await lockWaiting(tx, head.id)
+    if (!(await lockLine(tx, line))) return
+    if (isWaiting) await recordAttempt(tx, head.id, attempt)
     if (reason !== undefined) {
       await tx`update webhook_messages set tries = 0 where id = ${head.id}`
     } else if (delaySeconds === undefined) {
@@ -223,9 +241,9 @@ async function hasLongFailed(sql: Queryable, { webhookId }: WebhookLine): Promis
   return found.length > 0
 }
 
+/** Needs the lock of the message, so that no other try has the same number. */
 async function recordAttempt(tx: Transaction, id: string, attempt: WebhookAttempt): Promise<void> {
   const { status, problem, durationMs } = attempt
-  await tx`select from webhook_messages where id = ${id} for update`
   await tx`
     insert into webhook_attempts (message_id, number, status, problem, duration_ms)
     select id, coalesce(

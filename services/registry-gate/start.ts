@@ -13,13 +13,15 @@ const DRAIN_MS = 15_000
 /** A layer of some gigabytes, over a slow network. */
 const UPLOAD_MS = 3_600_000
 const BODY_IDLE_MS = 60_000
+/** The long time for an upload is for none that drips. */
+const BODY_BYTES_MIN = 65_536
 
 /** Starts the gate of the registry. Raises `invalid_configuration`. */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
   const config = readEnv(registryGateEnv, source)
   const log = options.log ?? createLog({ name: 'registry-gate', level: config.LOG_LEVEL })
   const { REGISTRY_URL: url, REGISTRY_KEY: key } = config
-  if (key === undefined) log.warn('REGISTRY_KEY is not set: nobody gets in')
+  if (key === undefined) log.warn('REGISTRY_KEY is not set: every request is refused')
   let draining = false
   const app = createApp({ url, key, log, ping: () => ping(url), isDraining: () => draining })
   return serve({
@@ -31,6 +33,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     drainMs: DRAIN_MS,
     requestTimeoutMs: UPLOAD_MS,
     bodyIdleMs: BODY_IDLE_MS,
+    bodyBytesMin: BODY_BYTES_MIN,
     onDrain: () => (draining = true),
   })
 }

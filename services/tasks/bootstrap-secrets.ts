@@ -93,17 +93,17 @@ const isRestored = ({ current, kept }: Found, [key, value]: [string, string]): b
   !current.get(key) && kept.get(key) === value
 
 /**
- * Pods read the operator's values from their own Secret, whose checksum restarts them already;
- * those of a first install wait for their keys, and those of an emptied Secret have them still.
+ * Pods have the former value of a key that was lost, and read the operator's values from their own
+ * Secret, whose checksum restarts them already. Those of a first install wait for their keys.
  */
-function readingOf(changes: Values, found: Found): Reading {
-  const { current, overrides, kept, isEmptied } = found
+function readingOf(changes: Values, { current, overrides, kept }: Found): Reading {
   const isInstalled = current.size > 0 || kept.size > 0
-  const had = isEmptied ? [...changes].filter((change) => isRestored(found, change)) : [...current]
+  const lost = [...kept].filter(([key]) => changes.has(key) && !current.get(key))
+  const found = new Map([...current, ...lost])
   const known = [...changes].filter(([key]) => !isInstalled || overrides.get(key))
   return {
-    found: new Map(had),
-    known: new Map([...had, ...known]),
+    found,
+    known: new Map([...found, ...known]),
     current: new Map([...current, ...changes]),
   }
 }

@@ -66,7 +66,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     installInternalOrganization,
   ),
   'designer:import': {
-    summary: 'DIR: import a CrewAI project as a draft, or only say what becomes of it; see --help',
+    summary: 'DIR: import a CrewAI project as a draft, or only check it; see --help',
     async run(source, args) {
       const request = readImportRequest(args)
       if (!request) return void process.stdout.write(IMPORT_USAGE)
@@ -129,7 +129,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     },
   },
   'users:disable': forPeople(
-    'EMAIL|ID: end the sessions of a user and let nobody in as that user',
+    'EMAIL|ID: end the sessions of a user and refuse new ones',
     (sql, log, [who = '']) => disable(sql, who, log),
   ),
   'users:enable': forPeople('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>

@@ -140,7 +140,7 @@ function runProblems(attempt: Attempt, isJournaled: boolean): string[] {
     return [...problems, `The run failed with ${end.error.code}: ${end.error.message}`]
   }
   return end?.type === 'handed_over'
-    ? [...problems, 'It handed the run over, though nobody asked for that.']
+    ? [...problems, 'It handed the run over without being asked to.']
     : problems
 }
 
@@ -202,7 +202,7 @@ async function checkLeaving(run: Behaviour, model: StandInModel | undefined): Pr
       : ['No heartbeat came within 15 s of a model call: one is due every 5 s of silence.']),
     ...(isGone
       ? []
-      : ['The connection was closed, and 5 s later the model was called still: nobody hears it.']),
+      : ['The connection was closed, and 5 s later the model was still called, for nothing.']),
   ])
 }
 

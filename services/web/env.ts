@@ -1,5 +1,10 @@
 import * as v from 'valibot'
-import { crewMaximaEnv, crewStorageEnv, upstreamStorageEnv } from '../platform/crew-limits.ts'
+import {
+  crewMaximaEnv,
+  crewReachEnv,
+  crewStorageEnv,
+  upstreamStorageEnv,
+} from '../platform/crew-limits.ts'
 import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
 import { LIMIT_MAX, queueLimitEnv } from '../platform/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
@@ -122,6 +127,9 @@ const variables = v.object({
     v.pipe(v.string(), v.check(isMailAddress, 'must be an address such as crews@example.com')),
   ),
   ...crewMaximaEnv,
+  ...crewReachEnv,
+  /** Crews from source are processes of this machine, as under `npm start`. */
+  CREW_PROCESSES: v.optional(flag(), 'false'),
   ...crewStorageEnv,
   /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
   TOOLS_UPSTREAM: optional(httpUrl()),
@@ -166,7 +174,7 @@ const oidcTogether = v.rawCheck<v.InferOutput<typeof variables>>(({ dataset, add
     if (!isLocal && !isSet(name)) miss(name, 'is required unless AUTH_PROVIDER is "local"')
   }
   if (isLocal && given['AUTH_PASSWORDS'] === 'off') {
-    miss('AUTH_PASSWORDS', 'must be "on" while AUTH_PROVIDER is "local": nobody could sign in')
+    miss('AUTH_PASSWORDS', 'must be "on" while AUTH_PROVIDER is "local": no one could sign in')
   }
   for (const [claim, value] of CLAIMS) {
     if (isSet(value) && !isSet(claim)) miss(claim, `is required with ${value}`)

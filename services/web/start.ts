@@ -28,6 +28,8 @@ import { openTraceTokens } from './traces/trace-tokens.ts'
 
 /** Enough for a tool of 64 MiB over a slow line. */
 const UPLOAD_MS = 300_000
+/** In each 10 s, so that no body that drips is held for that long. */
+const BODY_BYTES_MIN = 10_240
 
 /** Options of `start`. */
 export interface StartOptions {
@@ -93,6 +95,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       log,
       lingerMs: options.lingerMs ?? 5000,
       requestTimeoutMs: UPLOAD_MS,
+      bodyBytesMin: BODY_BYTES_MIN,
       onDrain: () => stopping.abort(),
     })
     return {

@@ -2,7 +2,7 @@ import { LINE_CHARACTERS_MAX, parseCrewEvent, SILENCE_MS } from '../platform/cre
 import type { CrewEvent, OtherEvent, TextDelta } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
 import { readLineBatches } from '../shared/http/read-lines.ts'
-import { DRAINED, failed, HANDED_OVER } from './ending.ts'
+import { DRAINED, HANDED_OVER } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { openCrew } from './open-crew.ts'
 import type { CrewCall, CrewStream } from './open-crew.ts'
@@ -12,6 +12,9 @@ import { openCommits } from './open-commits.ts'
 const EVENTS_MAX = 200_000
 /** The time that a crew which is being replaced has, to be there again. */
 const REPLACED_DELAY_SECONDS = 2
+
+/** The time for a crew that answers too late, before the run is offered to it again. */
+const SLOW_DELAY_SECONDS = 30
 
 /** An event that a worker keeps: all but heartbeats, and texts that are still being written. */
 export type KeptEvent = Exclude<CrewEvent, TextDelta> | OtherEvent
@@ -33,13 +36,17 @@ interface FollowedCall extends CrewCall {
 
 /**
  * Runs a kickoff on a crew and follows it to its end. A stream that breaks off is `retried`, unless
- * the crew had announced that it was being replaced: then it is `released`. Raises the reason of
- * the signal, and the errors of `onEvents`.
+ * the crew had announced that it was being replaced: then it is `released`, as is a kickoff that a
+ * crew did not answer in time. Raises the reason of the signal, and the errors of `onEvents`.
  */
 export async function callCrew(call: FollowedCall): Promise<Ending> {
   const opened = await openCrew(call)
   if ('isPaused' in opened) return DRAINED
-  if (!opened.ok) return { outcome: 'error', failure: opened.failure }
+  if (!opened.ok) {
+    const { failure, isSlow } = opened
+    if (!isSlow) return { outcome: 'error', failure }
+    return { outcome: 'released', failure, delaySeconds: SLOW_DELAY_SECONDS }
+  }
   const { stream } = opened
   const stop = (): void => stream.tell({ stop: true })
   const ended = new AbortController()
@@ -153,7 +160,7 @@ function endingOf(event: KeptEvent): Ending | undefined {
     const { step, task, output } = event
     return { outcome: 'waiting', approval: { step, task, output } }
   }
-  if (event.type === 'failed') return failed(event.error.code, event.error.message)
+  if (event.type === 'failed') return { outcome: 'error', failure: event.error }
   if (event.type !== 'crew_completed') return undefined
   const { output, usage } = event
   const tokens = { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens }

@@ -1,5 +1,6 @@
 import type { BudgetStop } from '../platform/budget-stops.ts'
 import type { ApprovalRequest } from '../platform/approval-decisions.ts'
+import type { RunErrorCode } from '../platform/run-errors.ts'
 import type { Failure, Usage } from '../platform/runs.ts'
 
 /**
@@ -30,7 +31,7 @@ export const OUTCOMES = [
 ] as const satisfies readonly Outcome[]
 
 /** The ending of an attempt that failed for good. */
-export const failed = (code: string, message: string): Ending => ({
+export const failed = (code: RunErrorCode, message: string): Ending => ({
   outcome: 'error',
   failure: { code, message },
 })
@@ -45,12 +46,22 @@ export const DRAINED: Ending = {
   delaySeconds: 0,
 }
 
+/** The ending of an attempt that the database was unavailable for: the next one goes on. */
+export const DATABASE_UNAVAILABLE: Ending = {
+  outcome: 'released',
+  failure: {
+    code: 'database_unavailable',
+    message: 'The database was unavailable at each attempt. Look at the logs of the workers.',
+  },
+  delaySeconds: 2,
+}
+
 /** The ending of an attempt that stopped after its last finished step. */
 export const HANDED_OVER: Ending = {
   outcome: 'released',
   failure: {
     code: 'handed_over',
-    message: 'The worker or the crew is being replaced. The run goes on after its last step.',
+    message: 'The worker or the crew is being replaced. The run continues after its last step.',
   },
   delaySeconds: 0,
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
-import type { QueueSize } from '../platform/run-queue.ts'
+import type { QueueSize } from '../platform/queue-size.ts'
 import type { OutboxSize, WebhookAttempt } from '../platform/webhook-outbox.ts'
 import { OUTCOMES } from './ending.ts'
 import type { Outcome } from './ending.ts'

@@ -8,10 +8,10 @@ import {
 import type { JournaledKickoff } from '../platform/crew-protocol.ts'
 import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
 import type { KickoffFiles } from '../platform/kickoff-files.ts'
-import type { Failure } from '../platform/runs.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
-import { toError } from '../shared/errors.ts'
+import { AppError, toError } from '../shared/errors.ts'
 import { postLines } from '../shared/http/post-lines.ts'
 import type { LineAnswer } from '../shared/http/post-lines.ts'
 import { readLines } from '../shared/http/read-lines.ts'
@@ -47,9 +47,10 @@ export interface CrewCall {
 
 type Opened =
   | { readonly ok: true; readonly stream: CrewStream }
-  | { readonly ok: false; readonly failure: Failure }
+  /** Slow is a crew that takes connections and does not answer in time. */
+  | { readonly ok: false; readonly failure: RunFailure; readonly isSlow?: boolean }
   | { readonly ok: false; readonly isPaused: true }
-type Answer = Opened | { readonly unavailable: string }
+type Answer = Opened | { readonly unavailable: string; readonly isSlow?: boolean }
 
 /** The lines of a crew, and what it is told meanwhile. */
 export interface CrewStream extends Pick<LineAnswer, 'body' | 'tell' | 'close'> {
@@ -71,7 +72,8 @@ export async function openCrew(call: CrewCall): Promise<Opened> {
     const spentMs = performance.now() - started
     const waitMs = backoffMs(attempts, BACKOFF)
     if (spentMs + waitMs > patienceMs) {
-      return { ok: false, failure: unreachable(call, reason, { attempts, spentMs }) }
+      const { isSlow } = answer
+      return { ok: false, isSlow, failure: unreachable(call, reason, { attempts, spentMs }) }
     }
     onUnavailable?.(reason)
     const stop = AbortSignal.any([signal, pause])
@@ -86,7 +88,7 @@ function unreachable(
   { url }: CrewCall,
   reason: string,
   { attempts, spentMs }: { attempts: number; spentMs: number },
-): Failure {
+): RunFailure {
   const tried = attempts === 1 ? 'once' : `${attempts} times in ${Math.ceil(spentMs / 1000)} s`
   return {
     code: 'crew_unreachable',
@@ -114,7 +116,8 @@ async function post(call: CrewCall): Promise<Answer> {
     })
   } catch (thrown) {
     signal.throwIfAborted()
-    return { unavailable: reasonOf(thrown) }
+    const isSlow = thrown instanceof AppError && thrown.code === 'timeout'
+    return { unavailable: reasonOf(thrown), isSlow }
   }
 }
 
@@ -136,7 +139,7 @@ async function start(
   return classify(call, answer, isJournaled)
 }
 
-function withoutFiles({ url }: CrewCall): Failure {
+function withoutFiles({ url }: CrewCall): RunFailure {
   return {
     code: 'crew_without_files',
     message:
@@ -145,18 +148,18 @@ function withoutFiles({ url }: CrewCall): Failure {
   }
 }
 
-function withoutJournal({ url, request }: CrewCall): Failure {
+function withoutJournal({ url, request }: CrewCall): RunFailure {
   const { length } = request.journal
   return {
     code: 'crew_without_journal',
     message:
-      `The crew at ${hostOf(url)} cannot go on after the ${length} steps that have finished: it ` +
-      'was replaced by one without the capability "journal". Replace it by one that has it and ' +
+      `The crew at ${hostOf(url)} cannot continue after the ${length} steps that have finished: ` +
+      'it was replaced by one without the capability "journal". Replace it by one with it and ' +
       'retry this run, or start a new one.',
   }
 }
 
-function tooLong({ length }: string): Failure {
+function tooLong({ length }: string): RunFailure {
   return {
     code: 'journal_too_long',
     message:

@@ -6,8 +6,9 @@ import { crewTokens } from '../shared/crew-token.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { isDatabaseUnavailable } from '../shared/postgres/failures.ts'
 import { callCrew } from './call-crew.ts'
-import { failed } from './ending.ts'
+import { DATABASE_UNAVAILABLE, failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
 import type { HandFiles } from './hand-files.ts'
 import { holdRun } from './hold-run.ts'
@@ -18,7 +19,7 @@ import type { ProgressWriter } from './progress-writer.ts'
 import { keepTokens } from './renew-tokens.ts'
 import { resolveConnections } from './resolve-connections.ts'
 import type { ConnectionDeps, ResolvedConnections } from './resolve-connections.ts'
-import { resolveModels } from './resolve-models.ts'
+import { nameConnection, resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
 import { openRunBudget } from './run-budget.ts'
@@ -45,6 +46,8 @@ export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps
   readonly texts: Pick<TextRelay, 'attend' | 'pass'>
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
+  /** The time in which statements are repeated before the crew is called. @default the lease */
+  readonly databasePatienceMs?: number
   /** The longest silence of a crew. @default 30_000 */
   readonly silenceMs?: number
 }
@@ -65,6 +68,7 @@ export async function performRun(
   const budget = openRunBudget(deps, run)
   const hold = holdRun(deps, run, signals)
   const commit = committer(journal, hold)
+  let advancedIn = run.attempt
   const ending = await follow()
   await budget.close()
   const outcome = await settleRun(deps, run, { ending, isDraining: signals.pause.aborted })
@@ -80,7 +84,7 @@ export async function performRun(
     try {
       return await deadline({ name: 'The run', timeoutMs, signal: hold.signal }, act)
     } catch (thrown) {
-      return hold.ending() ?? explain(thrown, deps, run)
+      return hold.ending() ?? limitAttempts(explain(thrown, deps, run), run, advancedIn)
     }
   }
 
@@ -88,32 +92,40 @@ export async function performRun(
     if (run.url === null) return failed('crew_not_deployed', NOT_DEPLOYED)
     const prepared = await prepare(deps, run, { budget, signal })
     if ('outcome' in prepared) return prepared
+    advancedIn = prepared.advancedIn
+    let refused = ''
     const ending = await callCrew({
       url: run.url,
-      tokens: crewTokens(deps, run.crewAutomationId),
       request: prepared.request,
-      withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
-      patienceMs: deps.crewPatienceMs,
-      silenceMs: deps.silenceMs,
       signal,
       pause: signals.pause,
-      ...companions(deps, run, prepared.resolved),
+      ...surroundings(deps, run, prepared.resolved),
       async onEvents(events) {
-        for (const event of events) trace.event(event)
-        return budget.follow(events, { commit, signal })
+        for (const event of events) {
+          trace.event(event)
+          if (event.type === 'llm_call' && event.error) refused = event.request_model
+        }
+        const stop = await budget.follow(events, { commit, signal })
+        if (journal.advanced()) advancedIn = run.attempt
+        return stop
       },
     })
-    const advancedIn = journal.advanced() ? run.attempt : prepared.advancedIn
-    return limitAttempts(budget.conclude(ending, run.attempt - advancedIn), run, advancedIn)
+    const concluded = budget.conclude(ending, run.attempt - advancedIn)
+    if (concluded.outcome !== 'error') return limitAttempts(concluded, run, advancedIn)
+    return { ...concluded, failure: nameConnection(concluded.failure, prepared.names[refused]) }
   }
 }
 
-/** What goes on beside the events of a call. */
-const companions = (
+/** What a call has around its request and its events. */
+const surroundings = (
   deps: RunDeps,
   run: LeasedRun,
   resolved: ResolvedConnections,
-): Pick<Parameters<typeof callCrew>[0], 'onOpen' | 'onText' | 'onUnavailable'> => ({
+): Omit<Parameters<typeof callCrew>[0], 'url' | 'request' | 'signal' | 'pause' | 'onEvents'> => ({
+  tokens: crewTokens(deps, run.crewAutomationId),
+  withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
+  patienceMs: deps.crewPatienceMs,
+  silenceMs: deps.silenceMs,
   onOpen(tell, ended) {
     keepTokens(deps, run, resolved)(tell, ended)
     deps.texts.attend(run.id, tell, ended)
@@ -144,7 +156,8 @@ async function prepare(
   run: LeasedRun,
   { budget, signal }: { readonly budget: RunBudget; readonly signal: AbortSignal },
 ) {
-  const patience = { forMs: LEASE_SECONDS * 1000, signal }
+  const { databasePatienceMs: forMs = LEASE_SECONDS * 1000 } = deps
+  const patience = { forMs, signal }
   const loaded = await retryStatement(() => load(deps, run, signal), patience)
   if ('failure' in loaded) return { outcome: 'error', failure: loaded.failure } as const
   const idle = run.attempt - loaded.advancedIn
@@ -152,8 +165,9 @@ async function prepare(
 }
 
 async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
-  const models = await resolveModels(deps, run)
-  if ('failure' in models) return models
+  const found = await resolveModels(deps, run)
+  if ('failure' in found) return found
+  const { names, ...models } = found
   const resolved = await resolveConnections(deps, run, signal)
   if ('failure' in resolved) return resolved
   const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
@@ -162,7 +176,7 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const { connections } = resolved
   const tokens = Object.keys(connections).length === 0 ? {} : { connections }
   const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
-  return { request, advancedIn, resolved }
+  return { request, advancedIn, resolved, names }
 }
 
 const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>
@@ -177,6 +191,10 @@ function explain(thrown: unknown, { log, runTimeoutMs }: RunDeps, { id }: Leased
   if (thrown instanceof AppError && thrown.code === 'timeout') {
     const message = `The run took longer than ${runTimeoutMs / 1000} s and was ended.`
     return failed('execution_timeout', message)
+  }
+  if (isDatabaseUnavailable(thrown)) {
+    log.warn({ reason: toError(thrown).message, kickoff_id: id }, 'the database is unavailable')
+    return DATABASE_UNAVAILABLE
   }
   log.error({ err: toError(thrown), kickoff_id: id }, 'run failed inside the worker')
   return failed('internal', 'The worker failed. Its log has the details.')

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { findNamedConnections } from '../platform/oauth-connections.ts'
 import type { HandedConnections } from '../platform/handed-connections.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
-import type { Failure } from '../platform/runs.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import { connectedTools, misdirection } from '../platform/tool-connections.ts'
 import type { ConnectedTool } from '../platform/tool-connections.ts'
 import { backoffMs } from '../shared/backoff.ts'
@@ -28,7 +28,7 @@ export interface ResolvedConnections {
   readonly ids: Readonly<Record<string, string>>
 }
 
-type Resolved = ResolvedConnections | { readonly failure: Failure }
+type Resolved = ResolvedConnections | { readonly failure: RunFailure }
 
 /**
  * Returns fresh access tokens of the connections that the tools of a run's version name, and of no
@@ -115,7 +115,7 @@ const noService = (): AppError =>
     { details: { code: 'no_oauth_service' } },
   )
 
-const notThere = ({ tool, connection }: ConnectedTool): Failure => ({
+const notThere = ({ tool, connection }: ConnectedTool): RunFailure => ({
   code: 'connection_missing',
   message:
     `The tool ${tool} needs the connection ${connection}, which your organization does not have. ` +
@@ -123,7 +123,7 @@ const notThere = ({ tool, connection }: ConnectedTool): Failure => ({
     'tool and publish a new version.',
 })
 
-function unusable(name: string, { code, message, details }: AppError): Failure {
+function unusable(name: string, { code, message, details }: AppError): RunFailure {
   if (details['code'] === 'needs_authorization') {
     return {
       code: 'connection_not_connected',
@@ -145,13 +145,13 @@ const reasonOf = ({ reason }: AppError['details'], message: string): string =>
   REASONS[String(reason)] ?? message
 
 const REASONS: Readonly<Record<string, string>> = {
-  not_authorized: 'nobody has connected it yet.',
+  not_authorized: 'it is not connected yet.',
   refresh_refused: 'its provider no longer accepts the authorization.',
   no_refresh_token: 'its token has ended, and its provider issued none to renew it.',
   revoked: 'it was revoked.',
 }
 
-const misdirected = (why: string): Failure => ({
+const misdirected = (why: string): RunFailure => ({
   code: 'connection_not_for_address',
   message: `${why.charAt(0).toUpperCase()}${why.slice(1)}.`,
 })

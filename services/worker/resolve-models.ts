@@ -2,6 +2,7 @@ import { modelsOf } from '../platform/crew-definition.ts'
 import { isOwnCrew } from '../platform/own-crew-definition.ts'
 import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import type { Failure } from '../platform/runs.ts'
 import { listConnectionsForModels } from '../platform/llm-connections.ts'
 import { createLlmKeys } from '../platform/llm-keys.ts'
@@ -9,6 +10,7 @@ import { describeRequirements } from '../platform/llm-providers.ts'
 import { usageOf } from '../platform/llm-usage.ts'
 import type { ReadVariable } from '../platform/llm-usage.ts'
 import type { SecretKeys } from '../shared/crew-token.ts'
+import { addressProblem } from '../shared/outgoing/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
 
 /** Its secret keys open the keys of LLM connections. */
@@ -19,6 +21,12 @@ export interface ModelDeps extends SecretKeys {
 
 type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
 
+/** The endpoints of a run's models, and the names of the connections that they are from. */
+interface ResolvedModels {
+  readonly models?: Readonly<Record<string, ModelEndpoint>>
+  readonly names: Readonly<Record<string, string>>
+}
+
 /**
  * Returns the addresses and keys of a run's models for which its organization has LLM connections;
  * the crew calls the others as it was deployed to. Nobody knows the models of a crew that is made
@@ -27,18 +35,19 @@ type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
 export async function resolveModels(
   deps: ModelDeps,
   { organizationId, definition }: Pick<LeasedRun, 'organizationId' | 'definition'>,
-): Promise<{ models?: Record<string, ModelEndpoint> } | { failure: Failure }> {
+): Promise<ResolvedModels | { failure: RunFailure }> {
   const isOwn = isOwnCrew(definition)
   const needed = isOwn ? 'all' : modelsOf(definition)
   const connections = await listConnectionsForModels(deps.sql, organizationId, needed)
-  if (connections.length === 0) return {}
+  if (connections.length === 0) return { names: {} }
   const models: [string, ModelEndpoint][] = []
   for (const connection of connections) {
     const endpoint = endpointOf(deps, connection)
     if (typeof endpoint !== 'string') models.push([connection.model, endpoint])
     else if (!isOwn) return { failure: unusable(connection, endpoint) }
   }
-  return { models: Object.fromEntries(models) }
+  const names = Object.fromEntries(connections.map(({ model, name }) => [model, name]))
+  return { models: Object.fromEntries(models), names }
 }
 
 /** The endpoint of a connection, or why there is none. */
@@ -51,7 +60,10 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
       'connection a base URL.'
     )
   }
-  if (missing.length > 0) {
+  const problem = addressProblem(chatUrl)
+  if (problem !== undefined) return `its base URL ${problem}. Save it in that form.`
+  // An address of its own may take calls without a key: only a call can say.
+  if (missing.length > 0 && !connection.baseUrl) {
     const needed = describeRequirements(missing)
     return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`
   }
@@ -68,7 +80,15 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
   return platformKey === undefined ? base : { ...base, api_key: platformKey }
 }
 
-const unusable = ({ name }: Connection, why: string): Failure => ({
+/** Names the LLM connection by which the model of a failure was called, and what to check in it. */
+export function nameConnection(failure: Failure, name: string | undefined): Failure {
+  const { code, message } = failure
+  if (name === undefined || !code.startsWith('llm_')) return failure
+  const what = /\bHTTP 40[13]\b/.test(message) ? 'the key of ' : ''
+  return { code, message: `${message} Check ${what}the LLM connection "${name}".` }
+}
+
+const unusable = ({ name }: Connection, why: string): RunFailure => ({
   code: 'llm_connection_unusable',
   message: `The LLM connection "${name}" cannot be used: ${why}`,
 })

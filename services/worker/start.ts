@@ -6,10 +6,12 @@ import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
-import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
+import { measureQueue } from '../platform/queue-size.ts'
+import { giveUpLostRuns, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { createQueueRoom } from '../platform/queue-room.ts'
 import { runDueSchedules } from '../platform/run-schedules.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/run-days.ts'
+import { deleteRemovedAutomation } from '../platform/automation-life.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
@@ -63,6 +65,7 @@ const POLL_MS = 2000
 /** Longer than a look at the queue can take: its statements end after 30 s. */
 const SCHEDULES_MS = 1000
 const RUN_DAYS_MS = 3_600_000
+const REMOVALS_MS = 2000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -182,9 +185,15 @@ function startRetentions({
   const auditDays = config.AUDIT_RETENTION_DAYS
   const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
   const audit = startRetention({ ...old, onDeleted: () => {}, log })
+  const removals = keepTurning({
+    name: 'deleting automations',
+    turn: () => deleteRemovedAutomation(sql),
+    everyMs: REMOVALS_MS,
+    log,
+  })
   const counts = { of: 'counts of calls', expire: () => forgetCalls(sql), onDeleted: () => {} }
   const calls = startRetention({ ...counts, log })
-  const all = [startRunDays(sql, log, days), runs, files, audit, calls]
+  const all = [startRunDays(sql, log, days), runs, files, audit, calls, removals]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }

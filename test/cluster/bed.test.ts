@@ -1,4 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { GO_VERSION } from './bed/requirements.ts'
 import { words } from './bed/words.ts'
 import { remainingRanges } from './stand-ins/networks.ts'
 import { filterRules } from './stand-ins/policy-rules.ts'
@@ -13,6 +16,19 @@ test.each([
   ['an empty list is none', words`ls ${[]} c`, ['ls', 'c']],
 ])('%s', (_sentence, found, expected) => {
   expect(found).toEqual(expected)
+})
+
+test('the manual and the skip message name the Go that the programs need', () => {
+  const programs = join(import.meta.dirname, 'programs')
+  const versions = readdirSync(programs).map((name) => {
+    const [, minor] =
+      /^go 1\.(\d+)/m.exec(readFileSync(join(programs, name, 'go.mod'), 'utf8')) ?? []
+    return Number(minor)
+  })
+  expect(GO_VERSION).toBe(`1.${Math.max(...versions)}`)
+  expect(readFileSync(join(import.meta.dirname, 'README.md'), 'utf8')).toContain(
+    `Go ${GO_VERSION} `,
+  )
 })
 
 const named = (name: string, labels: Record<string, string> = {}) => ({

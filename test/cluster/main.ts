@@ -17,16 +17,28 @@ const progress = (text: string): void => {
   process.stderr.write(`${seconds} s  ${text}\n`)
 }
 
-/** Walks inside the bed and returns what came of each step. */
-async function walk(names: readonly string[]): Promise<readonly StepOutcome[]> {
+/**
+ * Walks inside the bed and returns what came of each step. An abort ends the walk with all that it
+ * has started, such as a Helm that waits.
+ */
+async function walk(
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly StepOutcome[]> {
   if (names.length === 0) return []
   const file = join(places.state, 'walk.json')
   rmSync(file, { force: true })
   const main = join(import.meta.dirname, 'walk/main.ts')
   const node = [process.execPath, '--import', import.meta.resolve('tsx'), main, file, ...names]
   const [program = '', ...args] = inside(node)
-  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  // A process group of its own, which can be ended as a whole.
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+  const end = (): void => {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+  }
+  signal.addEventListener('abort', end)
   await once(child, 'close')
+  signal.removeEventListener('abort', end)
   // The walk is a program of ours; it writes what its own type says.
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as StepOutcome[]) : []
 }
@@ -68,13 +80,17 @@ async function run(options: Options): Promise<void> {
     if (options.keep || wasUp) progress(`the bed stays up; ${enter()}`)
     else await takeDown()
   }
+  const ended = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void leave().finally(() => process.exit(130)))
+    process.once(signal, () => {
+      ended.abort()
+      void leave().finally(() => process.exit(130))
+    })
   }
   try {
     await bringUp(progress, options.steps.includes('former-release'))
     progress('the bed is up')
-    const outcomes = await walk(options.steps)
+    const outcomes = await walk(options.steps, ended.signal)
     const seconds = Math.round((performance.now() - started) / 1000)
     const passed = outcomes.length === options.steps.length && outcomes.every((each) => each.passed)
     process.exitCode = passed ? 0 : 1

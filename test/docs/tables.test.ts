@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { PROVIDER_NAMES, providerOf } from '../../services/platform/llm-providers.ts'
+import { RUN_ERRORS } from '../../services/platform/run-errors.ts'
 import { usage } from '../../services/tasks/start.ts'
 import { automationPaths } from '../../services/web/openapi/automation.ts'
 import { readDocument, root, tableOf } from './documents.ts'
@@ -39,6 +40,15 @@ describe('the tables of the manual', () => {
       [...cell.matchAll(/`(\w+)`/g)].map(([, each = '']) => each),
     )
     expect(named.filter((each) => !codes.includes(each))).toEqual([])
+  })
+
+  it('say of every code of a failed run what happened and what to do, as the console does', () => {
+    const rows = Object.entries(RUN_ERRORS).map(([word, { meaning, remedy }]) => [
+      code(word),
+      meaning,
+      remedy,
+    ])
+    expect(tableOf('docs/run-errors.md', '| Code | What happened | What to do |')).toEqual(rows)
   })
 
   it('explain every answer of the automation API', () => {

@@ -1,6 +1,8 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { INTERNAL_DEFINITIONS } from '../../services/platform/internal-crew-definitions.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
+import { checkManifest } from './support/kubernetes-schema.ts'
 import { manifests, podsOf } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
@@ -199,7 +201,179 @@ describe('the Roles', () => {
     expect(writers).toEqual([])
   })
 
+  it('have names in the cluster that no other release has', () => {
+    const namesOf = (name: string, namespace: string): readonly string[] => {
+      const overrides = { crews: { namespaceIsolation: true } }
+      return manifests(overrides, { name, namespace })
+        .filter(({ metadata }) => metadata.namespace === undefined)
+        .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    }
+    const ours = namesOf('eu-platform', 'prod')
+    const theirs = namesOf('platform', 'prod-eu')
+    expect(ours).toContain('ClusterRole prod.eu-platform-crews')
+    expect(ours.filter((name) => theirs.includes(name))).toEqual([])
+  })
+
   it('are not there while rbac.create is false', () => {
     expect(grants({ rbac: { create: false }, crews: { namespaceIsolation: true } })).toEqual([])
+  })
+})
+
+describe('the admission policy', () => {
+  const ISOLATED = { crews: { namespaceIsolation: true } }
+  const HOME = { 'platform/home': 'prod' }
+  const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' }
+  const RESTRICTED_NOT = { 'pod-security.kubernetes.io/enforce': 'privileged' }
+  const OURS = { ...HOME, ...RESTRICTED }
+  const policy = (overrides: ValuesOverrides): Manifest =>
+    manifests(overrides).find(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+
+  interface Write {
+    readonly resource: string
+    readonly operation?: string
+    /** The namespace, and its labels. */
+    readonly namespace?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly object?: Manifest
+    readonly oldObject?: Manifest
+  }
+
+  /** Of what the rules have, each word means in JavaScript what it means in CEL. */
+  function refusals(overrides: ValuesOverrides, write: Write): readonly string[] {
+    const { resource, operation = 'CREATE', namespace = '', labels, object, oldObject } = write
+    const context = {
+      request: { resource: { group: '', resource }, operation, namespace },
+      namespaceObject: resource === 'namespaces' ? null : { metadata: { labels } },
+      object: object ?? null,
+      oldObject: oldObject ?? null,
+      has: (value: unknown) => value !== undefined,
+    }
+    return policy(overrides).spec.validations.flatMap(({ expression, message }: Manifest) =>
+      isTrue(expression, context) ? [] : [message],
+    )
+  }
+
+  /** An expression that fails refuses as well. */
+  function isTrue(expression: string, context: object): boolean {
+    try {
+      return runInNewContext(expression, context) === true
+    } catch {
+      return false
+    }
+  }
+
+  const organization = (name: string, labels?: object) => ({ metadata: { name, labels } })
+  const program = (spec: string) => ({ spec: { template: { spec } } })
+
+  it("is about workers and the crews' Job, and refuses what it cannot judge", () => {
+    const { spec } = policy(ISOLATED)
+    expect(spec.failurePolicy).toBe('Fail')
+    expect(spec.matchConditions[0].expression).toBe(
+      "request.userInfo.username in ['system:serviceaccount:prod:demo-worker', " +
+        "'system:serviceaccount:prod:demo-crews']",
+    )
+    const accounts = grants(ISOLATED).filter(
+      ({ namespace, rights }) =>
+        namespace === '*' && rights.some((right) => !/^(get|list) /.test(right)),
+    )
+    expect([...new Set(accounts.map(({ account }) => account))]).toEqual(['worker', 'crews'])
+    const binding = manifests(ISOLATED).find(
+      ({ kind }) => kind === 'ValidatingAdmissionPolicyBinding',
+    )
+    expect([policy(ISOLATED), binding].flatMap(checkManifest)).toEqual([])
+    expect(binding.spec).toEqual({
+      policyName: 'prod.demo-crew-border',
+      validationActions: ['Deny'],
+    })
+  })
+
+  it.each<readonly [string, Write]>([
+    ['an object', { resource: 'jobs', namespace: 'prod-crews-org-3', labels: OURS }],
+    ['the end of one', { resource: 'jobs', operation: 'DELETE', namespace: 'o', labels: OURS }],
+    ['a namespace', { resource: 'namespaces', object: organization('prod-crews-org-3', OURS) }],
+    [
+      'the labels of a namespace of its own',
+      {
+        resource: 'namespaces',
+        operation: 'UPDATE',
+        object: organization('prod-crews-org-3', OURS),
+        oldObject: organization('prod-crews-org-3', HOME),
+      },
+    ],
+    ['an object where crews are without isolation', { resource: 'jobs', namespace: 'prod-crews' }],
+    [
+      'the restart of the registry',
+      {
+        resource: 'deployments',
+        operation: 'UPDATE',
+        namespace: 'prod',
+        object: program('same'),
+        oldObject: program('same'),
+      },
+    ],
+    ['what was there', { resource: 'services', operation: 'DELETE', namespace: 'prod' }],
+  ])('lets through %s', (_, write) => {
+    expect(refusals(ISOLATED, write)).toEqual([])
+  })
+
+  it.each<readonly [string, Write]>([
+    ['a Job in kube-system', { resource: 'jobs', namespace: 'kube-system', labels: {} }],
+    ['one where nothing is labelled', { resource: 'jobs', namespace: 'other' }],
+    ['one of another platform', { resource: 'jobs', labels: { 'platform/home': 'other' } }],
+    ['a Job beside the platform', { resource: 'jobs', namespace: 'prod', labels: HOME }],
+    ['another namespace', { resource: 'namespaces', object: organization('mine', OURS) }],
+    [
+      'one without Pod Security',
+      { resource: 'namespaces', object: organization('prod-crews-org-3', HOME) },
+    ],
+    [
+      'the end of Pod Security',
+      {
+        resource: 'namespaces',
+        operation: 'UPDATE',
+        object: organization('prod-crews-org-3', { ...OURS, ...RESTRICTED_NOT }),
+        oldObject: organization('prod-crews-org-3', OURS),
+      },
+    ],
+    [
+      'the label on a namespace of others',
+      {
+        resource: 'namespaces',
+        operation: 'UPDATE',
+        object: organization('prod-crews-org-3', OURS),
+        oldObject: organization('prod-crews-org-3'),
+      },
+    ],
+    [
+      'the end of a namespace',
+      { resource: 'namespaces', operation: 'DELETE', oldObject: organization('x', OURS) },
+    ],
+    [
+      'another pod for the registry',
+      {
+        resource: 'deployments',
+        operation: 'UPDATE',
+        namespace: 'prod',
+        object: program('mine'),
+        oldObject: program('same'),
+      },
+    ],
+  ])('refuses %s', (_, write) => {
+    expect(refusals(ISOLATED, write)).toHaveLength(1)
+  })
+
+  it('is there with isolation, and where the operator wants it', () => {
+    const isThere = (overrides: ValuesOverrides): boolean =>
+      manifests(overrides).some(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+    expect([{}, ISOLATED, { rbac: { admissionPolicy: true } }].map(isThere)).toEqual([
+      false,
+      true,
+      true,
+    ])
+  })
+
+  it('lets crews be beside the platform, where the operator put them', () => {
+    const overrides = { crews: { namespace: 'prod' }, rbac: { admissionPolicy: true } }
+    expect(refusals(overrides, { resource: 'jobs', namespace: 'prod' })).toEqual([])
   })
 })

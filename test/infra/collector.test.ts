@@ -416,6 +416,23 @@ describe('how the collector reaches its database (2.6, appendix)', () => {
     )
   })
 
+  it('may be called as the main database is on another server, and only there (appendix 3)', () => {
+    const database = { host: 'traces.example', passwordSecret: 'traces' }
+    const external = {
+      postgres: { enabled: false, collectorDatabase: 'platform' },
+      envVars: { DB_HOST: 'db.example' },
+      secrets: { DB_PASSWORD: 'x' },
+    }
+    const on = (own: object) =>
+      manifests({ ...external, collector: { database: { ...database, ...own } } })
+    expect(() => on({})).not.toThrow()
+    expect(() => on({ host: 'db.example', port: 5433 })).not.toThrow()
+    expect(() => on({ host: 'db.example', name: 'traces' })).not.toThrow()
+    const refusal = 'collector.database must not be the main database'
+    expect(() => on({ host: 'db.example' })).toThrow(refusal)
+    expect(() => on({ host: 'db.example', name: 'platform' })).toThrow(refusal)
+  })
+
   it.each(['1.11.9', '1.2', 'v1.11.0-rc1', '0.9.3'])(
     'is refused for an image of the platform that sends no traces: %s (9)',
     (tag) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { outsidePeers } from '../../services/shared/kubernetes/network-peers.ts'
 import { addressOf, calls, isProgram, programNames } from '../../infra/calls.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { contextOf } from '../../infra/render.ts'
@@ -276,6 +277,23 @@ describe('the network policies', () => {
     expect(egress(external)[1]).toEqual({ ports: [{ protocol: 'TCP', port: 6543 }] })
     const proxied = { ...external, dbProxy: { enabled: true, instanceConnectionName: 'a:b:c' } }
     expect(egress(proxied)[1]).toEqual({})
+  })
+
+  it('keep builds from private addresses but for those that the operator opens', () => {
+    const egress = (overrides: ValuesOverrides): readonly Manifest[] =>
+      find(manifests(overrides), 'NetworkPolicy', 'builds').spec.egress
+    const outside = egress({}).at(-1)
+    expect(outside).toEqual({ to: outsidePeers(false) })
+    const open = egress({ buildkit: { openRanges: ['10.20.0.0/16'] } }).at(-1)
+    expect(open?.to).toEqual([...outsidePeers(false), { ipBlock: { cidr: '10.20.0.0/16' } }])
+    expect(egress({}).slice(1, -1)).toEqual(
+      ['web', 'internal-registry'].map((to) => ({
+        to: [{ podSelector: { matchLabels: labelsOf(to) } }],
+        ports: [{ protocol: 'TCP', port: 'http' }],
+      })),
+    )
+    const names = find(manifests(), 'NetworkPolicy', 'outbound').spec.podSelector.matchExpressions
+    expect(names[0].values).not.toContain('buildkit')
   })
 
   it('are not there while they are switched off', () => {

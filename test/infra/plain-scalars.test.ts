@@ -3,6 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readPlainScalar } from '../../infra/template/plain-scalar.ts'
 import { yamlScalar } from '../../infra/template/scalar.ts'
+import { treeOf } from '../../infra/template/tree.ts'
+import { writeManifest } from '../../infra/template/writer.ts'
+import { anyLines } from './support/arbitrary-texts.ts'
+import { parseYaml } from './support/platform.ts'
 
 /** What sigs.k8s.io/yaml 1.6.0, by which Kubernetes and Helm read, answered for each text. */
 const golden = JSON.parse(
@@ -38,6 +42,23 @@ describe('a text in a manifest or a template', () => {
     const isQuoted = written.startsWith('"')
     return isQuoted ? JSON.parse(written) : readPlainScalar(written)
   }
+
+  it.each(['a \nb', 'a\n \nb', 'a\n b', 'a\n\n\nb', 'a\n', '\na', ' a\nb', 'a\t\nb', 'a\r\nb'])(
+    'keeps each blank and each break: %j',
+    (text) => expect(written(text)).toEqual([{ data: { text } }]),
+  )
+
+  it('keeps any text of several lines', () => {
+    fc.assert(
+      fc.property(anyLines, (text) => {
+        expect(written(text)).toEqual([{ data: { text } }])
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  const written = (text: string): unknown =>
+    parseYaml(writeManifest(treeOf({ data: { text } }, new Map())))
 
   it.each(['-.5', '-.0', '-._0', '-_0', '-_.1', '-.inf', '-.Inf', '-.nan'])(
     'is quoted when it is %s, which YAML 1.1 reads as a number',

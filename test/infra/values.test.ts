@@ -35,7 +35,7 @@ describe('a mistake in the values is refused with its path, the value and what i
       { collector: { config: { retentonWeeks: '4' } } },
       'collector.config.retentonWeeks: unknown key; did you mean retentionWeeks?',
     ],
-    [{ rbac: { zzz: 1 } }, 'rbac.zzz: unknown key; known keys: create'],
+    [{ rbac: { zzz: 1 } }, 'rbac.zzz: unknown key; known keys: create, admissionPolicy'],
     [
       { collector: { image: { pullPolicy: 'Sometimes' } } },
       'collector.image.pullPolicy: expected one of "IfNotPresent", "Always", "Never", got ' +
@@ -83,7 +83,7 @@ describe('a mistake in the values is refused with its path, the value and what i
       { postgres: { collectorDatabase: 'platform' } },
       'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses ' +
         'the main database (postgres.collectorDatabase: "platform", envVars.DB_NAME: ' +
-        '"platform")',
+        '"platform", collector.database.host: "")',
     ],
     [
       { dbProxy: { autoIamAuthn: true } },
@@ -373,6 +373,7 @@ describe('every value matters (npm run test:long: of each component)', () => {
       '7000000',
       '7s',
       'cards,keys',
+      '10.0.0.0/8',
       'https://flipped.example.com',
       'flipped.example.com/class',
       'x:y:flipped',

@@ -149,24 +149,46 @@ describe('the set-up Job', () => {
       expect(nameWith(same)).toBe(names[0])
     }
   })
+
+  it('runs with each upgrade, so that what a database has lost comes back', () => {
+    const names = [1, 2].map((revision) => jobOf('setup', {}, revision).metadata.name)
+    expect(names[1]).toMatch(/^demo-setup-2-[0-9a-f]{8}$/)
+    expect(names[0]).toBe(names[1].replace('-2-', '-1-'))
+    expect(nameWith({})).toBe(names[0])
+  })
 })
 
-describe("the crews' Job", () => {
-  const job = (overrides: ValuesOverrides = {}, revision = 1): Manifest => {
-    const context = contextOf([overrides], RELEASE)
-    const next = {
-      ...context,
-      Release: {
-        Name: RELEASE.name,
-        Namespace: RELEASE.namespace,
-        Service: 'Helm',
-        Revision: revision,
-      },
-    }
-    return chartObjects(next).find(
-      ({ kind, metadata }) => kind === 'Job' && metadata.name.startsWith('demo-crews-'),
+describe('the probes', () => {
+  it('give a busy node five seconds or more for an answer', () => {
+    const containers = podsOf(manifests()).flatMap(({ pod }) => containersOf(pod))
+    const probes = containers.flatMap(({ startupProbe, livenessProbe, readinessProbe }) =>
+      [startupProbe, livenessProbe, readinessProbe].filter(Boolean),
     )
+    expect(probes).toHaveLength(21)
+    expect(probes.filter(({ timeoutSeconds }) => !(timeoutSeconds >= 5))).toEqual([])
+  })
+})
+
+/** A Job of the chart at one revision of the release. */
+function jobOf(component: string, overrides: ValuesOverrides = {}, revision = 1): Manifest {
+  const context = contextOf([overrides], RELEASE)
+  const next = {
+    ...context,
+    Release: {
+      Name: RELEASE.name,
+      Namespace: RELEASE.namespace,
+      Service: 'Helm',
+      Revision: revision,
+    },
   }
+  return chartObjects(next).find(
+    ({ kind, metadata }) => kind === 'Job' && metadata.name.startsWith(`demo-${component}-`),
+  )
+}
+
+describe("the crews' Job", () => {
+  const job = (overrides: ValuesOverrides = {}, revision = 1): Manifest =>
+    jobOf('crews', overrides, revision)
   const settings = (overrides: ValuesOverrides) =>
     variables(job(overrides).spec.template.spec.containers[0])
 

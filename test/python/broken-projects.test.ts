@@ -25,7 +25,7 @@ describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
   const projects: readonly [string, Broken, string | RegExp][] = [
     ['has nothing to run', { files: { 'a.py': 'x = 1' } }, 'The project has no crew: neither'],
     ['imports what is not there', main('import no_such_thing'), 'imports no_such_thing, which is'],
-    ['is no Python', main('def run(:\n'), /main\.py, line 1 is no Python: invalid syntax/],
+    ['is not valid Python', main('def run(:\n'), /main\.py, line 1 is not valid Python: inv/],
     [
       'raises when it is imported',
       main('1 / 0'),

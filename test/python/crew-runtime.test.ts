@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
 import { stepBase, stepKey } from '../../services/platform/step-key.ts'
+import { readCrewInputs } from '../../services/worker/deployments/read-crew-inputs.ts'
 import { runVerify } from '../../services/verify/verify.ts'
 import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'
 
@@ -43,6 +44,24 @@ describe.skipIf(whyNot !== undefined)('the Python package crew-runtime', () => {
     expect(await runVerify(args, { CREW_TOKEN: TOKEN }, output), said).toBe(0)
     expect(said).toMatch(/^The crew speaks the contract: 12 checks\.$/m)
     expect(said).not.toContain('skipped')
+  })
+
+  it('says which fields of a flow may be left out, and a worker understands it', async () => {
+    const flow = [
+      'class Letter:',
+      '    state = {"id": "1", "topic": "bees", "outs": []}',
+      '    def kickoff(self, inputs):',
+      '        return {**self.state, **inputs}["topic"]',
+      'flow = Letter()',
+    ].join('\n')
+    const settings = '[tool.crew-runtime]\nentrypoint = "letter:flow"\n'
+    const adapter = await start({ 'letter.py': flow, 'pyproject.toml': settings })
+    await adapter.ready()
+    const { signal } = new AbortController()
+    expect(await readCrewInputs(adapter.url, { token: TOKEN, signal })).toEqual([
+      { name: 'topic', required: false, default: 'bees' },
+      { name: 'outs', required: false, default: [] },
+    ])
   })
 
   it('passes the tests of its parts', () => {

@@ -122,6 +122,43 @@ async function endedRun(): Promise<{ id: string; organization: string }> {
   return { id, organization }
 }
 
+/** Signs in as the terminal says; returns the cookie of the session. */
+async function signIn(): Promise<string> {
+  const { web_url: url, admin_email: email, admin_password: password } = summary
+  const form = await fetch(`${url}/sign-in`)
+  const [, token = ''] = /name="csrf_token" value="([^"]+)"/.exec(await form.text()) ?? []
+  const body = new URLSearchParams({ email, password, csrf_token: token })
+  const headers = { cookie: cookiesOf(form) }
+  const request = { method: 'POST', headers, body, redirect: 'manual' } as const
+  const answer = await fetch(`${url}/sign-in`, request)
+  expect(answer.status).toBe(303)
+  return cookiesOf(answer)
+}
+
+const cookiesOf = (response: Response): string =>
+  response.headers
+    .getSetCookie()
+    .map((each) => each.split(';')[0])
+    .join('; ')
+
+/** Sends a span that is a trace by itself. */
+async function sendTrace(token: string, traceId: string): Promise<void> {
+  const ns = String(BigInt(Date.now()) * 1_000_000n)
+  const span = {
+    traceId,
+    spanId: 'c3'.repeat(8),
+    name: 'mine',
+    startTimeUnixNano: ns,
+    endTimeUnixNano: ns,
+  }
+  const answer = await fetch(`${summary.collector_url}/v1/traces`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }),
+  })
+  expect(answer.status).toBe(200)
+}
+
 /** Uploads the tool that the manual yanks. */
 async function uploadTool(): Promise<void> {
   const body = uploadForm(makeWheel('my-tool', '1.0'))
@@ -196,6 +233,32 @@ describe('npm start -- --with-idp', () => {
       expect(stdout).toMatch(/"kickoff_id":"[^"]+","status":"(queued|running|completed)"/)
       expect(stdout).toContain('"traces":')
       expect(stdout).toContain('"components":')
+    },
+    180_000,
+  )
+
+  it.skipIf(tools.length < 2)(
+    'prints a token whose traces the person who signs in sees, as the manual does',
+    async () => {
+      const cookie = await signIn()
+      const path = `${await quickNpm(directory)}:${process.env['PATH']}`
+      const [send = ''] = walks('docs/traces.md').map(onOwnData)
+      const token = /^ {2}TRACE_TOKEN=.*$/m.exec(describeSummary(summary, {}))?.[0] ?? ''
+      for (const [traceId, code] of Object.entries({
+        ['a1'.repeat(16)]: token,
+        ['b2'.repeat(16)]: send,
+      })) {
+        const { stdout } = await run('sh', ['-euc', `${code}\necho "$TRACE_TOKEN"`], {
+          ...options,
+          env: { ...env, PATH: path },
+          cwd: root,
+        })
+        await sendTrace(stdout.trim().split('\n').at(-1) ?? '', traceId)
+        await until(async () => {
+          const page = await fetch(`${summary.web_url}/traces`, { headers: { cookie } })
+          return (await page.text()).includes(`/traces/${traceId}`)
+        })
+      }
     },
     180_000,
   )

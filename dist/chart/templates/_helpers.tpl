@@ -2,6 +2,8 @@
 The configuration of BuildKit.
 */}}
 {{- define "platform.buildkitConfig" -}}
+[frontend."gateway.v0"]
+  enabled = false
 [worker.oci]
   gc = true
   maxUsedSpace = "{{ .Values.buildkit.cacheGigabytes }}GB"

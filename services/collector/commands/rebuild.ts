@@ -6,6 +6,7 @@ import { optional, readEnv, text } from '../../shared/env.ts'
 import { ddlAddress, ddlEnv } from '../ddl-address.ts'
 import { loadPrices } from '../../shared/prices/load-prices.ts'
 import { openTurns, startRebuild, takeTurn } from '../roll-ups/roll-up-turn.ts'
+import { readSpansAgain } from '../roll-ups/read-again.ts'
 import { readArguments } from './options.ts'
 import type { Command } from './command.ts'
 
@@ -13,10 +14,11 @@ const USAGE = `Usage: npm run --silent collector:rebuild -- [options]
        node build/collector/main.js rebuild [options]
 
 Empties the roll-ups (the tables traces and usage_hourly) and makes them anew from the spans: after
-a change of COLLECTOR_PRICES_FILE, so that it counts for past calls too. Spans are taken all the
-while; a trace is in the list again once its day was rolled up, the latest day first. When it is
-cut off, the running collector does the rest. It needs the database and prices of the collector's
-environment.
+a change of COLLECTOR_PRICES_FILE, so that it counts for past calls too, or after an upgrade that
+reads more of what libraries send: columns of spans that are empty are filled first. Spans are taken
+all the while; a trace is in the list again once its day was rolled up, the latest day first. When
+it is cut off then, the running collector does the rest. It needs the database and prices of the
+collector's environment.
 
   --help              print this
 `
@@ -29,6 +31,7 @@ export const rebuildCommand: Command = async (args, source, output) => {
   const env = readEnv(rebuildEnv, source)
   const session = await openTurns(ddlAddress(env), await loadPrices(env.COLLECTOR_PRICES_FILE))
   try {
+    output.out(`${await readSpansAgain(session)} spans have more columns than before.\n`)
     await startRebuild(session)
     output.out('The roll-ups are empty; rolling up the days, the latest first.\n')
     output.out(`${await rollUpAll(session)} traces are rolled up.\n`)

@@ -64,9 +64,23 @@ export const PROMOTED_COLUMNS: readonly PromotedColumn[] = [
     ],
   },
   {
+    column: 'response_id',
+    kind: 'text',
+    keys: ['gen_ai.response.id', 'ai.response.id', 'llm.response.id'],
+  },
+  { column: 'title', kind: 'text', keys: ['logfire.msg'] },
+  {
     column: 'agent',
     kind: 'text',
-    keys: ['gen_ai.agent.name', 'agent.name', 'agent_role', 'agent_name', 'graph.node.id'],
+    keys: [
+      'gen_ai.agent.name',
+      'agent.name',
+      'agent_role',
+      'agent_name',
+      // LangChain's agents, in OpenInference; before it, the node of their graph.
+      { json: 'metadata', text: 'lc_agent_name' },
+      'graph.node.id',
+    ],
   },
   { column: 'task_id', kind: 'text', keys: ['task_id', 'gen_ai.task.id'] },
   {
@@ -91,6 +105,7 @@ export const PROMOTED_COLUMNS: readonly PromotedColumn[] = [
       'gcp.vertex.agent.session_id',
       'traceloop.association.properties.session_id',
       'ai.telemetry.metadata.sessionId',
+      'mastra.metadata.sessionId',
     ],
   },
   {
@@ -102,6 +117,7 @@ export const PROMOTED_COLUMNS: readonly PromotedColumn[] = [
       'langfuse.user.id',
       'traceloop.association.properties.user_id',
       'ai.telemetry.metadata.userId',
+      'mastra.metadata.userId',
       'gen_ai.user',
       'llm.user',
     ],
@@ -117,8 +133,29 @@ export const PROMOTED_COLUMNS: readonly PromotedColumn[] = [
 /** The column with the library's word, from which the kind follows. */
 export const OPERATION_COLUMN = 'operation'
 
+/**
+ * What a call of a model has even where no word calls it one: one of these columns of each. Nothing
+ * else has both of its own: what wraps calls has their sum at most, and the totals leave it out.
+ */
+export const BARE_CALL = {
+  kind: 'llm',
+  models: ['request_model', 'response_model'],
+  tokens: ['input_tokens', 'output_tokens'],
+} as const
+
 /** OpenLLMetry's name of a step: its column follows from the kind of the step. */
 export const ENTITY_KEY = 'traceloop.entity.name'
+
+/**
+ * With this key as the operation's, the name of a step is that of its span: Langfuse has no other.
+ */
+export const NAMED_BY_SPAN = 'langfuse.observation.type'
+
+/**
+ * The conventions of OpenTelemetry name a workflow as an agent since they have a release of their
+ * own: with this operation the name of the agent is that of the workflow, unless that has one.
+ */
+export const WORKFLOW = { word: 'invoke_workflow', from: 'agent', to: 'workflow' } as const
 
 /** The column that gets the name of a step of this kind when nothing else gives it. */
 export const ENTITY_COLUMNS: Readonly<Partial<Record<OperationKind, string>>> = {

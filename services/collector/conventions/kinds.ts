@@ -129,6 +129,10 @@ export const KINDS_BY_NAME: readonly NamedKinds[] = [
     },
   },
   {
+    scope: 'logfire.openai_agents',
+    names: { 'Agent run: {name!r}': 'agent', 'Function: {name}': 'tool' },
+  },
+  {
     scope: 'litellm',
     names: { guardrail: 'guardrail', litellm_request: 'llm' },
   },

@@ -49,12 +49,21 @@ const MESSAGE_TYPES: readonly unknown[] = ['function_call', 'function_call_outpu
 /** True for what is, or holds, messages rather than a part of one. */
 function isMessage(item: unknown): boolean {
   if (!isObject(item)) return Array.isArray(item)
-  const isNamed = memberOf(item, MESSAGE_MEMBERS) !== undefined || isObject(item['content'])
+  const isNamed =
+    memberOf(item, MESSAGE_MEMBERS) !== undefined ||
+    isObject(item['content']) ||
+    langChainOf(item) !== undefined
   return isNamed || MESSAGE_TYPES.includes(item['type']) || Array.isArray(item['summary'])
 }
 
+/** What LangChain wraps: a message in `{type, data}`, messages in the update of a step. */
+function langChainOf({ type, data, update }: JsonObject): JsonObject | undefined {
+  if (isObject(data) && typeof type === 'string' && Object.hasOwn(ROLES_BY_TYPE, type)) return data
+  return isObject(update) && Array.isArray(update['messages']) ? update : undefined
+}
+
 function messagesOfObject(object: JsonObject, role: string, depth: number): Message[] {
-  const wrapped = memberOf(object, MEMBERS.wrappers)
+  const wrapped = memberOf(object, MEMBERS.wrappers) ?? langChainOf(object)
   if (isObject(wrapped)) return toMessages(wrapped, role, depth + 1)
   const isOne = memberOf(object, MEMBERS.role) !== undefined || isPart(object)
   if (isOne) return messageOf(object, role)

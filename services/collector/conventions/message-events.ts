@@ -11,17 +11,45 @@ interface NamedEvent {
   readonly attributes: JsonObject
 }
 
-/** The messages of one side that are in events, as OpenTelemetry had them before version 1.37. */
-export const messagesOfEvents = (events: unknown, side: 'input' | 'output'): Message[] =>
+/**
+ * The messages of one side that are in events, as OpenTelemetry had them before version 1.37.
+ * `isTool` is true for the events of a tool: the message to it has its arguments.
+ */
+export const messagesOfEvents = (
+  events: unknown,
+  side: 'input' | 'output',
+  isTool = false,
+): Message[] =>
   toEvents(events)
     .slice(0, MAX_MESSAGES)
-    .flatMap((event) => messagesOfEvent(event, side))
+    .flatMap((event) =>
+      isTool && event.name === TOOL_MESSAGE && side === 'input'
+        ? toMessagesOrText(event.attributes['content'], 'user')
+        : messagesOfEvent(event, side),
+    )
+
+/**
+ * The same of a list in an attribute. logfire has no choice in it: what the model has said last is
+ * its answer, if nothing follows.
+ */
+export function messagesOfEventList(value: unknown, side: 'input' | 'output'): Message[] {
+  const events = toEvents(value).filter(({ name }) => Object.hasOwn(MESSAGE_EVENTS, name))
+  if (events.some(({ name }) => MESSAGE_EVENTS[name]?.side === 'output')) {
+    return messagesOfEvents(value, side)
+  }
+  const answer = events.findLastIndex(({ name }) => name !== ASSISTANT_MESSAGE) + 1
+  const own = side === 'output' ? events.slice(answer) : events.slice(0, answer)
+  return own.slice(0, MAX_MESSAGES).flatMap((event) => messagesOfEvent(event, 'input'))
+}
+
+const TOOL_MESSAGE = 'gen_ai.tool.message'
+const ASSISTANT_MESSAGE = 'gen_ai.assistant.message'
 
 function toEvents(value: unknown): NamedEvent[] {
   const list = unpack(value)
   if (!Array.isArray(list)) return []
   return list.filter(isObject).map((event) => {
-    const name = memberOf(event, ['name', 'event.name'])
+    const name = memberOf(event, ['event.name', 'name'])
     const attributes = isObject(event['attributes']) ? event['attributes'] : event
     return { name: typeof name === 'string' ? name : '', attributes }
   })

@@ -19,7 +19,7 @@ export interface MessageKeys {
 
 /**
  * OpenTelemetry's GenAI conventions first, then OpenInference, OpenLLMetry, the Vercel AI SDK,
- * Langfuse, MLflow, Google ADK, pydantic-ai, and last what any span may have.
+ * Langfuse, MLflow, Google ADK, pydantic-ai, what any span may have, Mastra, and last logfire.
  */
 export const MESSAGE_KEYS: MessageKeys = {
   instructions: ['gen_ai.system_instructions'],
@@ -46,6 +46,10 @@ export const MESSAGE_KEYS: MessageKeys = {
     { documents: ['tool_arguments'] },
     { documents: ['gcp.vertex.agent.tool_call_args'] },
     { documents: ['crew_inputs'] },
+    ...['agent_run', 'workflow_run', 'workflow_step', 'model_generation', 'model_step'].map(
+      (type) => ({ documents: [`mastra.${type}.input`] }),
+    ),
+    { documents: ['input'] },
     { text: 'formatted_description' },
   ],
   output: [
@@ -69,6 +73,11 @@ export const MESSAGE_KEYS: MessageKeys = {
     { documents: ['tool_response'] },
     { documents: ['gcp.vertex.agent.tool_response'] },
     { documents: ['final_result'] },
+    ...['agent_run', 'workflow_run', 'workflow_step', 'model_generation', 'model_step'].map(
+      (type) => ({ documents: [`mastra.${type}.output`] }),
+    ),
+    { documents: ['mastra.model_chunk.output'] },
+    { documents: ['output'] },
   ],
 }
 
@@ -112,7 +121,7 @@ export const MEMBERS = {
   /** An object around a message. */
   wrappers: ['message', 'kwargs', 'completion'],
   /** An object around a part. */
-  partWrappers: ['message_content', 'tool_call'],
+  partWrappers: ['message_content', 'tool_call', 'reasoningContent'],
   role: ['role'],
   content: ['parts', 'contents', 'content', 'text'],
   calls: ['tool_calls', 'toolCalls'],
@@ -132,11 +141,11 @@ export const MEMBERS = {
     'output',
   ],
   text: ['text', 'content', 'thinking', 'reasoning', 'refusal', 'summary'],
-  id: ['id', 'call_id', 'tool_call_id', 'toolCallId', 'tool_use_id'],
+  id: ['id', 'call_id', 'tool_call_id', 'toolCallId', 'tool_use_id', 'toolUseId'],
   name: ['name', 'toolName', 'tool_name'],
   arguments: ['arguments', 'args', 'input', 'parameters'],
   result: ['response', 'result', 'content', 'output', 'text'],
-  url: ['uri', 'url', 'image_url', 'file_uri', 'fileUri', 'image', 'data', 'content'],
+  url: ['uri', 'url', 'image_url', 'file_uri', 'fileUri', 'image', 'data', 'content', 'bytes'],
   mimeType: ['mime_type', 'mimeType', 'media_type', 'mediaType', 'modality'],
 } as const
 
@@ -152,6 +161,7 @@ export const PART_TYPES: Readonly<
   thinking: 'reasoning',
   reasoning_content: 'reasoning',
   summary_text: 'reasoning',
+  reasoningText: 'reasoning',
   tool_call: 'call',
   'tool-call': 'call',
   tool_use: 'call',
@@ -159,12 +169,14 @@ export const PART_TYPES: Readonly<
   function_call: 'call',
   functionCall: 'call',
   server_tool_use: 'call',
+  toolUse: 'call',
   tool_call_response: 'result',
   tool_result: 'result',
   'tool-result': 'result',
   function_call_output: 'result',
   function_response: 'result',
   functionResponse: 'result',
+  toolResult: 'result',
   image: 'image',
   image_url: 'image',
   input_image: 'image',
@@ -175,3 +187,13 @@ export const PART_TYPES: Readonly<
   file_data: 'image',
   fileData: 'image',
 }
+
+/** The blocks of Bedrock's Converse API, which have no type but their only member. */
+export const BLOCKS: readonly string[] = [
+  'text',
+  'toolUse',
+  'toolResult',
+  'reasoningContent',
+  'image',
+  'cachePoint',
+]

@@ -1,6 +1,6 @@
 import { isObject, memberOf, textOf, toText, unpack } from './json.ts'
 import type { JsonObject } from './json.ts'
-import { MEMBERS, PART_TYPES } from './message-keys.ts'
+import { BLOCKS, MEMBERS, PART_TYPES } from './message-keys.ts'
 import { MAX_MESSAGES, MAX_WRAPPERS } from './message.ts'
 import type { Part } from './message.ts'
 
@@ -19,7 +19,8 @@ export function toParts(content: unknown, depth = 0): Part[] {
 /** A text may be the JSON of a list of parts: some libraries have only texts to write to. */
 function partsOfText(text: string, depth: number): Part[] {
   const list = text.startsWith('[') ? unpack(text) : undefined
-  if (Array.isArray(list) && list.length > 0 && list.every(isTypedPart)) {
+  const isParts = Array.isArray(list) && list.length > 0
+  if (isParts && (list.every(isTypedPart) || list.every(isBlock))) {
     return toParts(list, depth + 1)
   }
   return text === '' ? [] : [{ type: 'text', text }]
@@ -27,6 +28,11 @@ function partsOfText(text: string, depth: number): Part[] {
 
 const isTypedPart = (part: unknown): boolean =>
   isObject(part) && typeof part['type'] === 'string' && Object.hasOwn(PART_TYPES, part['type'])
+
+function isBlock(part: unknown): boolean {
+  const [name, ...others] = isObject(part) ? Object.keys(part) : []
+  return name !== undefined && others.length === 0 && BLOCKS.includes(name)
+}
 
 function partsOfObject(object: JsonObject, depth: number): Part[] {
   const wrapped = memberOf(object, MEMBERS.partWrappers)
@@ -107,7 +113,9 @@ export function toolResult(id: { id?: string }, content: unknown): Part {
 }
 
 const isTextPart = (part: unknown): boolean =>
-  isObject(part) && part['type'] === 'text' && textOf(part, MEMBERS.text) !== undefined
+  isObject(part) &&
+  (part['type'] === 'text' || isBlock(part)) &&
+  textOf(part, MEMBERS.text) !== undefined
 
 function toImage(body: JsonObject): Part | undefined {
   const source = isObject(body['source']) ? body['source'] : body
@@ -115,7 +123,8 @@ function toImage(body: JsonObject): Part | undefined {
   const mimeType = textOf(source, MEMBERS.mimeType)
   const url = isObject(found) ? textOf(found, MEMBERS.url) : toText(found ?? '')
   if (!url) return undefined
-  const isData = (source['data'] ?? source['content']) === found && !/^\w+:/.test(url)
+  const isData =
+    (source['data'] ?? source['content'] ?? source['bytes']) === found && !/^\w+:/.test(url)
   return {
     type: 'image',
     url: isData ? `data:${mimeType ?? ''};base64,${url}` : url,

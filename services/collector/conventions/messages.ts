@@ -2,7 +2,7 @@ import { unflatten } from './flattened.ts'
 import { isObject, parseJson, toText, unpack } from './json.ts'
 import type { JsonObject } from './json.ts'
 import { systemMessages, toMessages, toMessagesOrText } from './message-documents.ts'
-import { messagesOfEvents } from './message-events.ts'
+import { messagesOfEventList, messagesOfEvents } from './message-events.ts'
 import { MESSAGE_KEYS, REASONING_KEY } from './message-keys.ts'
 import type { MessageSource } from './message-keys.ts'
 import { MAX_MESSAGES } from './message.ts'
@@ -33,8 +33,15 @@ export function messagesOf(span: MessageColumns): Messages {
   const input = messagesOfSide(source, 'input')
   return {
     input: [...instructionsOf(attributes, input), ...input].slice(0, MAX_MESSAGES),
-    output: messagesOfSide(source, 'output').slice(0, MAX_MESSAGES),
+    output: answerOf(messagesOfSide(source, 'output')).slice(0, MAX_MESSAGES),
   }
+}
+
+/** Some agents hand out the whole conversation: the answer is what was said last in it. */
+function answerOf(messages: readonly Message[]): readonly Message[] {
+  if (!messages.some(({ role }) => role === 'user')) return messages
+  const last = messages.findLast(({ role }) => role === 'assistant')
+  return last === undefined ? messages : [last]
 }
 
 const objectOf = (json: string | null): JsonObject => {
@@ -55,7 +62,8 @@ function instructionsOf(attributes: JsonObject, input: readonly Message[]): Mess
 
 function messagesOfSide(span: Source, side: Side): Message[] {
   const { sources, role } = SIDES[side]
-  const inEvents = messagesOfEvents(span.events, side)
+  const isTool = span.attributes['gen_ai.operation.name'] === 'execute_tool'
+  const inEvents = messagesOfEvents(span.events, side, isTool)
   for (const source of sources) {
     const messages = messagesIn(span.attributes, source, { side, role })
     if (messages.length > 0) return messages
@@ -73,7 +81,7 @@ function messagesIn(
   if ('prefix' in source) {
     return unflatten(attributes, source.prefix).flatMap((item) => toMessages(item, role))
   }
-  if ('events' in source) return messagesOfEvents(attributes[source.events], side)
+  if ('events' in source) return messagesOfEventList(attributes[source.events], side)
   if ('text' in source) return textMessage(attributes[source.text], role)
   return source.documents.flatMap((key) =>
     key === REASONING_KEY ? reasoning(attributes[key]) : documentMessages(attributes[key], role),

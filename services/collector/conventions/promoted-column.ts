@@ -11,7 +11,7 @@ export interface PromotedColumn {
 }
 
 /** The name of an attribute, or a part of one. */
-export type Source = string | JsonText | JsonSum
+export type Source = string | JsonText | JsonSum | JsonMember
 
 /** An attribute whose text is a string of JSON, with the quotes. */
 export interface JsonText {
@@ -25,4 +25,9 @@ export interface JsonText {
 export interface JsonSum extends JsonText {
   readonly member: string
   readonly plus: readonly string[]
+}
+
+/** A member of an attribute whose text is a JSON object, which is a short text. */
+export interface JsonMember extends JsonText {
+  readonly text: string
 }

@@ -13,6 +13,9 @@ const langfuse = (member: string, ...plus: string[]): JsonSum => ({
 })
 /** The Vercel AI SDK 4 passes on what the provider calls them. */
 const vercel = (member: string): JsonSum => ({ json: VERCEL_METADATA, member, plus: [] })
+/** logfire passes on the usage of OpenAI's API, under one key or two. */
+const raw = (member: string): JsonSum[] =>
+  ['gen_ai.usage.raw', 'usage'].map((json) => ({ json, member, plus: [] }))
 const mlflow = (member: string): JsonSum => ({ json: MLFLOW_USAGE, member, plus: [] })
 
 const MODALITIES = ['text', 'audio', 'image', 'video', 'document']
@@ -100,6 +103,8 @@ export const USAGE_COLUMNS: readonly PromotedColumn[] = [
       mlflow('cache_read_input_tokens'),
       vercel('openai.cachedPromptTokens'),
       vercel('anthropic.cacheReadInputTokens'),
+      ...raw('input_tokens_details.cached_tokens'),
+      ...raw('prompt_tokens_details.cached_tokens'),
     ],
   },
   {
@@ -143,6 +148,8 @@ export const USAGE_COLUMNS: readonly PromotedColumn[] = [
       langfuse('output_reasoning_tokens'),
       langfuse('output_reasoning'),
       vercel('openai.reasoningTokens'),
+      ...raw('output_tokens_details.reasoning_tokens'),
+      ...raw('completion_tokens_details.reasoning_tokens'),
     ],
   },
   {
@@ -159,6 +166,7 @@ export const USAGE_COLUMNS: readonly PromotedColumn[] = [
       langfuse('input_audio'),
       langfuse('input_modality_audio'),
       langfuse('input_modality_AUDIO'),
+      ...raw('prompt_tokens_details.audio_tokens'),
     ],
   },
   {
@@ -175,6 +183,7 @@ export const USAGE_COLUMNS: readonly PromotedColumn[] = [
       langfuse('output_audio'),
       langfuse('output_modality_audio'),
       langfuse('output_modality_AUDIO'),
+      ...raw('completion_tokens_details.audio_tokens'),
     ],
   },
   {

@@ -1,13 +1,13 @@
-import type { Source } from '../conventions/promoted-column.ts'
+import type { PromotedColumn, Source } from '../conventions/promoted-column.ts'
 import { DOCUMENTS, ROW_ORDER } from './promoted-keys.ts'
 
-/** Notes the value of a promoted column; NaN for a value that the column cannot hold. */
-export type SetNumber = (column: number, rank: number, value: number) => void
+/** Notes the value of a promoted column: a text, or a number, NaN for one that it cannot hold. */
+export type SetValue = (column: number, rank: number, value: number | string) => void
 
 interface Sum {
   readonly column: number
   readonly rank: number
-  readonly isCount: boolean
+  readonly kind: PromotedColumn['kind']
   readonly paths: readonly (readonly string[])[]
 }
 
@@ -17,23 +17,29 @@ const SUMS: readonly (readonly Sum[])[] = DOCUMENTS.map((document) =>
     keys.flatMap((source, rank) => {
       const members = membersOf(source, document)
       const paths = members.map((member) => member.split('.'))
-      return members.length > 0 ? [{ column, rank, isCount: kind === 'count', paths }] : []
+      return members.length > 0 ? [{ column, rank, kind, paths }] : []
     }),
   ),
 )
 
 function membersOf(source: Source, document: string): readonly string[] {
   if (typeof source === 'string' || source.json !== document) return []
+  if ('text' in source) return [source.text]
   return 'member' in source ? [source.member, ...source.plus] : []
 }
 
 /** Tells of each column for which the text of a document has a value. */
-export function readSums(document: number, text: string, set: SetNumber): void {
+export function readSums(document: number, text: string, set: SetValue): void {
   const root = parse(text)
-  for (const { column, rank, isCount, paths } of SUMS[document] ?? []) {
+  for (const { column, rank, kind, paths } of SUMS[document] ?? []) {
     const [member, ...plus] = paths.map((path) => memberAt(root, path))
     if (isAbsent(member)) continue
-    set(column, rank, sumOf([member, ...plus.filter((value) => !isAbsent(value))], isCount))
+    if (kind === 'text') {
+      if (typeof member === 'string' && member !== '') set(column, rank, member)
+      continue
+    }
+    const values = [member, ...plus.filter((value) => !isAbsent(value))]
+    set(column, rank, sumOf(values, kind === 'count'))
   }
 }
 

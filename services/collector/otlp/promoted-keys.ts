@@ -1,5 +1,10 @@
-import { ENTITY_COLUMNS, ENTITY_KEY, PROMOTED_COLUMNS } from '../conventions/columns.ts'
-import { OPERATION_COLUMN } from '../conventions/columns.ts'
+import { BARE_CALL, ENTITY_COLUMNS, ENTITY_KEY } from '../conventions/columns.ts'
+import {
+  NAMED_BY_SPAN,
+  OPERATION_COLUMN,
+  PROMOTED_COLUMNS,
+  WORKFLOW,
+} from '../conventions/columns.ts'
 import type { PromotedColumn, Source } from '../conventions/promoted-column.ts'
 import { OPERATION_KINDS } from '../conventions/kinds.ts'
 import { MAX_PROMOTED_COLUMNS, MAX_PROMOTED_KEYS } from './limits.ts'
@@ -9,6 +14,12 @@ import type { WriteText } from './table-texts.ts'
 export interface PromotedTable {
   setPromoted(counts: number, numbers: number, texts: number, documents: number): void
   setOperation(column: number): void
+  /** The kind of a span without a word that has one of each of these columns, by their bits. */
+  setBareCall(kind: number, models: number, tokens: number): void
+  /** The rank of the operation's key with which a step has the name of its span. */
+  setNamedBySpan(rank: number): void
+  /** The word, written last, with which the first column's name is the second one's. */
+  setWorkflow(size: number, from: number, to: number): void
   /** Adds the key of `size` bytes that was written last; lower ranks win. */
   addKey(size: number, column: number, rank: number, isJson: number): void
   /** The column of OpenLLMetry's entity for spans of this kind. */
@@ -32,11 +43,12 @@ export const placeOfColumn = (name: string): number =>
 const attributeOf = (source: Source): string => (typeof source === 'string' ? source : source.json)
 
 /** True when only members of the attribute's JSON are the value. */
-const isSum = (source: Source): boolean => typeof source !== 'string' && 'member' in source
+const isPart = (source: Source): boolean =>
+  typeof source !== 'string' && ('member' in source || 'text' in source)
 
 /** The attributes of which members are looked for. */
 export const DOCUMENTS: readonly string[] = [
-  ...new Set(PROMOTED_COLUMNS.flatMap(({ keys }) => keys.filter(isSum).map(attributeOf))),
+  ...new Set(PROMOTED_COLUMNS.flatMap(({ keys }) => keys.filter(isPart).map(attributeOf))),
 ]
 
 /** Behind the columns of a row the module keeps the entity's name, and then the documents. */
@@ -51,10 +63,19 @@ export function addPromotedColumns(table: PromotedTable, write: WriteText): void
   )
   table.setPromoted(counts, numbers, texts, DOCUMENTS.length)
   table.setOperation(placeOfColumn(OPERATION_COLUMN))
+  table.setBareCall(
+    OPERATION_KINDS.indexOf(BARE_CALL.kind) + 1,
+    bitsOf(BARE_CALL.models),
+    bitsOf(BARE_CALL.tokens),
+  )
+  const operation = ROW_ORDER[placeOfColumn(OPERATION_COLUMN)]?.keys ?? []
+  table.setNamedBySpan(operation.indexOf(NAMED_BY_SPAN))
+  const { word, from, to } = WORKFLOW
+  table.setWorkflow(write(word), placeOfColumn(from), placeOfColumn(to))
   for (const [column, { keys }] of ROW_ORDER.entries()) {
     for (const [rank, source] of keys.entries()) {
       const isJson = typeof source === 'string' ? 0 : 1
-      if (!isSum(source)) table.addKey(write(attributeOf(source)), column, rank, isJson)
+      if (!isPart(source)) table.addKey(write(attributeOf(source)), column, rank, isJson)
     }
   }
   table.addKey(write(ENTITY_KEY), ENTITY, 0, 0)
@@ -63,6 +84,9 @@ export function addPromotedColumns(table: PromotedTable, write: WriteText): void
   }
   addEntityColumns(table)
 }
+
+const bitsOf = (columns: readonly string[]): number =>
+  columns.reduce((bits, column) => bits | (1 << placeOfColumn(column)), 0)
 
 function requireRoom(): void {
   const keys = ROW_ORDER.flatMap((one) => one.keys)

@@ -4,6 +4,7 @@ import { instantiate } from '../web-assembly.ts'
 import type { SharedBlock } from '../web-assembly.ts'
 import { doubleAsJson } from './json-number.ts'
 import { MALFORMATIONS } from './problems.ts'
+import { MAX_COLUMN_BYTES } from './limits.ts'
 import { readSums } from './json-sums.ts'
 import { addKinds } from './kind-table.ts'
 import type { KindTable } from './kind-table.ts'
@@ -30,8 +31,11 @@ export interface TranscoderModule extends PromotedTable, KindTable, RedactionTab
   /** Sets the organization of the next rows: the UTF-8 in `organization`; 0 bytes for none. */
   setOrganization(size: number): void
   readonly organization: Exported
-  /** Sets the value of a promoted column of the span at hand; see `SetNumber`. */
+  /** Sets the value of a promoted column of the span at hand; see `SetValue`. */
   setNumber(column: number, rank: number, value: number): void
+  /** The same of a text whose bytes are in the place of the column in `ownTexts`. */
+  setText(column: number, rank: number, size: number): void
+  readonly ownTexts: Exported
   /** Spans that start outside are refused; microseconds since 2000. */
   setWindow(oldest: number, newest: number): void
   /** Sets the place of the rows. */
@@ -78,7 +82,13 @@ export function createTranscoderModule(block: SharedBlock, request: RequestHost)
     const [end, isEscaped] = rest
     const text = bytes.toString('utf8', from, end)
     const json = isEscaped === 1 ? (JSON.parse(`"${text}"`) as string) : text
-    readSums(document, json, (column, rank, value) => module.setNumber(column, rank, value))
+    readSums(document, json, (column, rank, value) => {
+      if (typeof value === 'number') return module.setNumber(column, rank, value)
+      const size = Buffer.byteLength(value)
+      if (size > MAX_COLUMN_BYTES) return
+      bytes.write(value, module.ownTexts.value + column * MAX_COLUMN_BYTES)
+      module.setText(column, rank, size)
+    })
   }
   const host = { ...request, ...createTextHost(bytes), malformed: raiseMalformed, readDocument }
   // The compiler of AssemblyScript checks the module's side, and any test that reads a request

@@ -1,6 +1,7 @@
 import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
 import { createJsonRows, nearlyJson } from './json-rows.ts'
 import type { JsonRows, Origin } from './json-rows.ts'
+import { UNCOUNTED_CALLS } from '../roll-ups/uncounted-calls.ts'
 import type { Reader } from './reader.ts'
 import { pricedSpans } from './priced-spans.ts'
 import { traceNotFound } from './trace-document.ts'
@@ -46,6 +47,14 @@ const MAX_BYTES = 32 << 20
 const NAME_MAX = 200
 const TEXT_MAX = 100
 
+/** Reads the trace once more: a page has not all that is around a call. */
+const uncounted = (traceId: string, ofOwner: string): string => `
+  uncounted as materialized (
+    select ${UNCOUNTED_CALLS} as span_ids from live_spans
+    where trace_id = '${traceId}' ${ofOwner}
+    having bool_or(llm_call)
+  )`
+
 const shortened = (column: string, max: number): string =>
   `case when octet_length(${column}) <= ${max} then ${column} ` +
   `else left(${column}, ${max - 1}) || '…' end`
@@ -71,10 +80,10 @@ const text = (name: string, max = TEXT_MAX, column = name): Column => ({
 })
 const number = (name: string): Column => ({ name, isText: false, sql: name })
 /** JSON has no NaN, and no infinity. */
-const dollars = (name: string): Column => ({
+const dollars = (name: string, column = name): Column => ({
   name,
   isText: false,
-  sql: `case when abs(${name}) < 'infinity' then ${name} end`,
+  sql: `case when abs(${column}) < 'infinity' then ${column} end`,
 })
 const flag = (name: string, condition: string): Column => ({
   name,
@@ -86,13 +95,14 @@ const flag = (name: string, condition: string): Column => ({
 const COLUMNS: readonly Column[] = [
   id('span_id'),
   id('parent_span_id'),
-  text('name', NAME_MAX),
+  text('name', NAME_MAX, 'coalesce(title, name)'),
   number('kind'),
   text('operation_kind'),
   number('duration_ns'),
   number('status'),
   text('error_type'),
   flag('llm_call', 'llm_call'),
+  flag('counted', 'llm_call and span_id not in (select unnest(span_ids) from uncounted)'),
   text('model', TEXT_MAX, 'coalesce(response_model, request_model)'),
   text('agent'),
   text('task'),
@@ -102,7 +112,7 @@ const COLUMNS: readonly Column[] = [
   number('cache_read_tokens'),
   number('cache_write_tokens'),
   number('reasoning_tokens'),
-  dollars('cost_usd'),
+  dollars('cost_usd', 'reported_cost_usd'),
   dollars('computed_cost_usd'),
   flag('cut', 'num_nonnulls(dropped_attributes, dropped_events, dropped_links) > 0'),
 ]
@@ -140,10 +150,9 @@ async function readPage(
   { maxBytes, source }: Required<SkeletonOptions>,
 ): Promise<Page> {
   const { traceId, after, limit } = query
-  const read = async (condition: string): Promise<Page> => {
+  const read = async (ofOwner: string): Promise<Page> => {
     const page = createPage({ origin: after?.origin, limit, maxBytes })
-    const place = after ? isAfter(after) : ''
-    const rows = skeletonQuery(query, { source, condition: `${condition} ${place}` })
+    const rows = skeletonQuery(query, { source, ofOwner })
     await reader.copyOut(`copy (${rows}) to stdout (${FORMAT})`, (row) => page.add(row))
     return page
   }
@@ -234,12 +243,13 @@ const SHOWN = COLUMNS.map(({ name, sql }) => `${sql} as ${name}`).join(', ')
 
 /** In an order that no index has: else the planner may walk through all spans by time. */
 const skeletonQuery = (
-  { traceId, limit }: SkeletonQuery,
-  { source, condition }: { source: string; condition: string },
+  { traceId, after, limit }: SkeletonQuery,
+  { source, ofOwner }: { source: string; ofOwner: string },
 ): string => `
+  with ${uncounted(traceId, ofOwner)}
   select ${START} as start, organization as owner, ${SHOWN}
   from ${source}
-  where trace_id = '${traceId}' ${condition}
+  where trace_id = '${traceId}' ${ofOwner} ${after ? isAfter(after) : ''}
   order by start_time + interval '0', priced_spans.span_id limit ${limit + 1}`
 
 function isAfter({ start, spanId }: SkeletonPosition): string {

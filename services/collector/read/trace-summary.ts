@@ -1,4 +1,5 @@
 import { quote } from '../../shared/postgres/copy/copy-connection.ts'
+import { CALL_COLUMNS, REPORTED_COST, UNCOUNTED_CALLS } from '../roll-ups/uncounted-calls.ts'
 import type { Reader } from './reader.ts'
 import { toHexId } from './span-json.ts'
 
@@ -6,8 +7,8 @@ import { toHexId } from './span-json.ts'
 export type TraceStatus = 'ok' | 'error' | 'incomplete'
 
 /**
- * What a list shows of a trace. Tokens and cost are of the same calls: those with no other model
- * call below them.
+ * What a list shows of a trace. Tokens and cost are of the same calls: those for which no other
+ * stands.
  */
 export interface TraceSummary {
   readonly trace_id: string
@@ -76,16 +77,15 @@ export async function summarizeTrace(
 }
 
 const summaryOf = (traceId: string, limit: number): string => `
-  with recursive trace_spans as materialized (${firstSpans(traceId, limit)}),
-  above as (${SPANS_ABOVE_CALLS}),
-  usage as (${USAGE_OF_LEAF_CALLS}),
+  with trace_spans as materialized (${firstSpans(traceId, limit)}),
+  usage as (${USAGE_OF_CALLS}),
   totals as (
     select count(*) as spans, count(*) filter (where status = 2) as error_spans,
       min(crew_id) as crew_id, min(kickoff_id) as kickoff_id
     from trace_spans
   ),
   root as (
-    select trace_id, span_id, name, parent_span_id is null as is_root, status,
+    select trace_id, span_id, shown_name as name, parent_span_id is null as is_root, status,
       (extract(epoch from start_time) * 1000000)::int8 as start_us, start_ns, duration_ns,
       crew_id, kickoff_id
     from trace_spans
@@ -111,8 +111,8 @@ const summaryOf = (traceId: string, limit: number): string => `
  */
 const firstSpans = (traceId: string, limit: number): string => `
   select found.* from (
-    select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
-      crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
+    select trace_id, ${CALL_COLUMNS.join(', ')}, coalesce(title, name) as shown_name, start_ns,
+      crew_id, kickoff_id, coalesce(request_model, response_model) as model,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
       cost_usd, organization, min(organization) over () as shown_organization
     from live_spans where trace_id = ${traceId}
@@ -120,22 +120,15 @@ const firstSpans = (traceId: string, limit: number): string => `
   ) as found
   where organization = shown_organization`
 
-/** `union` keeps each span once: that is linear, and spans in a circle come to an end. */
-const SPANS_ABOVE_CALLS = `
-  select parent_span_id as span_id
-  from trace_spans where llm_call and parent_span_id is not null
-  union
-  select parent_span_id
-  from above join trace_spans using (span_id)
-  where parent_span_id is not null`
-
-const USAGE_OF_LEAF_CALLS = `
+const USAGE_OF_CALLS = `
   select count(*) as llm_calls, array_agg(distinct model) as models,
     sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
     sum(cache_read_tokens) as cache_read_tokens, sum(cache_write_tokens) as cache_write_tokens,
-    sum(reasoning_tokens) as reasoning_tokens, sum(cost_usd) as cost_usd
-  from trace_spans as call
-  where llm_call and not exists (select from above where above.span_id = call.span_id)`
+    sum(reasoning_tokens) as reasoning_tokens, sum(${REPORTED_COST}) as cost_usd
+  from trace_spans
+  where llm_call and span_id not in (
+    select unnest(span_ids) from (select ${UNCOUNTED_CALLS} as span_ids from trace_spans) as found
+  )`
 
 function toSummary(row: SummaryRow, maxSpans: number): TraceSummary {
   const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)

@@ -2,6 +2,7 @@ import { priceJoins } from './call-cost.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
 import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
 import { TERM_COLUMNS, TERM_LISTS, TERMS } from './terms.ts'
+import { CALL_COLUMNS, HAS_USAGE, IS_COST_KNOWN, UNCOUNTED_CALLS } from './uncounted-calls.ts'
 import { HAS_TEXTS, NOTE_TEXTS } from '../search/note-texts.ts'
 
 /** Names that a trace shows of its agents and of its models. */
@@ -17,7 +18,7 @@ const MAX_COST = '1e6'
 /** What the roll-ups read of a span, beside its trace and its organization. */
 export const SPAN_COLUMNS: readonly string[] = [
   ['span_id', 'parent_span_id', 'start_time', 'start_ns', 'duration_ns', 'status', 'llm_call'],
-  ['operation_kind', 'name', 'resource_id', 'agent'],
+  ['operation_kind', 'name', 'title', 'resource_id', 'scope_id', 'response_id', 'agent'],
   ['crew_id', 'kickoff_id', 'session_id', 'user_id'],
   ['request_model', 'response_model', ...TERM_COLUMNS, ...TOKEN_COLUMNS, 'cost_usd'],
 ].flat()
@@ -37,7 +38,7 @@ const measures = MEASURES.map(({ column }) => column)
  * What is joined later has a number for each trace, `nr`: that is cheaper than its key.
  */
 export const rollUpStatement = (prices: readonly Price[], tables: Tables): string => `
-  with recursive ${TOUCHED}, ${tracesIn(tables)}, ${spansIn(tables.spans)}, ${callsOf(prices)},
+  with ${TOUCHED}, ${tracesIn(tables)}, ${spansIn(tables.spans)}, ${callsOf(prices)},
   ${USAGE},
   added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE}),
   noted as (${NOTE_TEXTS}),
@@ -86,9 +87,10 @@ const ROOT_COLUMNS = [
   ['crew_id', 'kickoff_id', 'session_id', 'user_id'],
 ].flat()
 const ROOT_FIRST = 'parent_span_id is null desc, start_time, span_id'
-const root = ROOT_COLUMNS.map(
-  (column) => `(array_agg(${column} order by ${ROOT_FIRST}))[1] as ${column}`,
-).join(', ')
+const root = ROOT_COLUMNS.map((column) => {
+  const value = column === 'name' ? 'coalesce(title, name)' : column
+  return `(array_agg(${value} order by ${ROOT_FIRST}))[1] as ${column}`
+}).join(', ')
 
 /**
  * A row for each trace, of one look at its spans. Of an empty day the index on the trace id looks
@@ -131,8 +133,7 @@ const tracesIn = ({ spans, resources }: Tables): string => `
 const spansIn = (spans: string): string => `
   trace_spans as materialized (
     select nr, touched.organization, span.* from grouped as touched cross join lateral (
-      select span_id, parent_span_id, start_time, duration_ns, status, llm_call, request_model,
-        response_model, cost_usd, ${TOKEN_COLUMNS.join(', ')}
+      select ${[...CALL_COLUMNS, ...TOKEN_COLUMNS].join(', ')}, cost_usd
       from ${spans} as spans where ${OF_TRACE}
       offset 0
     ) as span
@@ -145,38 +146,42 @@ export const COUNTED_TOKENS = TOKEN_COLUMNS.map(
 ).join(', ')
 
 /**
- * The calls that have no other one below them. Only where some call has a span below it is it worth
- * to walk up from each; `union` ends with spans in a circle.
+ * The calls without those for which others stand. Only where a call has a span below it, or beside
+ * it a call from another source or one without tokens, may there be any, and is it worth to look.
  */
 const callsOf = (prices: readonly Price[]): string => {
   const { joins, computedCost } = priceJoins(prices)
   return `
-  nested as (
-    select distinct child.nr from trace_spans as child join trace_spans as call
+  doubtful as (
+    select child.nr from trace_spans as child join trace_spans as call
       on call.nr = child.nr and call.span_id = child.parent_span_id and call.llm_call
-  ),
-  above as (
-    select nr, parent_span_id as span_id
-    from trace_spans join nested using (nr) where llm_call and parent_span_id is not null
     union
-    select nr, parent_span_id
-    from above join trace_spans using (nr, span_id)
-    where parent_span_id is not null
+    select nr from trace_spans where llm_call
+    group by nr, parent_span_id
+    having count(*) > 1 and (min(scope_id) <> max(scope_id)
+      or min(name collate "C") <> max(name collate "C") or not bool_and(${HAS_USAGE}))
   ),
-  leaves as (
+  uncounted as (
+    select nr, unnest(span_ids) as span_id
+    from (
+      select nr, ${UNCOUNTED_CALLS} as span_ids from trace_spans join doubtful using (nr)
+      group by nr
+    ) as found
+  ),
+  counted as (
     select nr, organization, start_time, status, request_model, response_model,
       ${COUNTED_TOKENS},
       case when duration_ns is not null then least(duration_ns, ${MAX_DURATION_NS}) / 1000 end
         as duration_us,
       ${durationRange('duration_ns')} as duration_range,
-      case when cost_usd is not null
+      case when cost_usd is not null and ${IS_COST_KNOWN}
         then (least(greatest(cost_usd, 0), ${MAX_COST}) * 1e12)::int8 end as reported_cost_usd
     from trace_spans as call where llm_call and not exists (
-      select from above where above.nr = call.nr and above.span_id = call.span_id
+      select from uncounted where uncounted.nr = call.nr and uncounted.span_id = call.span_id
     )
   ),
   priced as (
-    select call.*, ${computedCost} as computed_cost_usd from leaves as call ${joins}
+    select call.*, ${computedCost} as computed_cost_usd from counted as call ${joins}
   ),
   calls as (
     select *, date_bin('1 hour', start_time, 'epoch') as hour,

@@ -8,27 +8,34 @@ const CUT_CHARACTER = /[\uD800-\uDBFF]$/
 /** A part of what a span was given and what it answered, one after the other. */
 export interface Excerpt {
   readonly text: string
-  /** Where the last message of the input begins; null without one. */
+  /** Where the message that asks begins, the last of the input's; null without one. */
   readonly askedAt: number | null
   /** Where the output begins; null without one. */
   readonly answeredAt: number | null
 }
 
+/** Roles of messages that ask nothing: what the system says, and what the model has said. */
+const NOT_ASKING: readonly string[] = ['system', 'developer', 'assistant']
+
 /**
  * The text by which a span is found: of its input the latest messages, for the earlier ones are the
  * input of earlier calls too, and of its output the beginning. Empty for a span without messages.
+ * The message that asks comes last of the input, whatever follows it.
  */
 export function excerptOf({ input, output }: Messages): Excerpt {
+  const asking = input.findLastIndex(({ role }) => !NOT_ASKING.includes(role))
+  const inOrder =
+    asking < 0 ? input : [...input.toSpliced(asking, 1), ...input.slice(asking, asking + 1)]
   const kept: string[] = []
   let left = MAX_SIDE
-  for (let i = input.length - 1; i >= 0 && left > 0; i--) {
-    const text = cut(textOf(input[i]), left)
+  for (let i = inOrder.length - 1; i >= 0 && left > 0; i--) {
+    const text = cut(textOf(inOrder[i]), left)
     left -= text.length
     if (text !== '') kept.unshift(text)
   }
   const answer = cut(output.map(textOf).join('\n'), MAX_SIDE)
   const question = kept.join('\n')
-  const last = kept.at(-1)
+  const last = asking < 0 || textOf(input[asking]) === '' ? undefined : kept.at(-1)
   const text = [question, answer].filter((each) => each !== '').join('\n')
   return {
     text,

@@ -1,4 +1,5 @@
 import type { PinnedOperation, ToolOf } from '../../platform/tool-definitions.ts'
+import { readAddress } from '../../shared/outgoing/address.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
 import { tokenHeader } from '../../shared/outgoing/token-header.ts'
@@ -79,7 +80,12 @@ function urlOf(baseUrl: string, operation: PinnedOperation, given: ToolArguments
     }
     return encodeURIComponent(text)
   })
-  const url = new URL(baseUrl.replace(/\/$/, '') + path)
+  // Else it would be a part of the host: `@evil.example`.
+  if (!path.startsWith('/')) {
+    throw toolError(`${path.slice(0, 200)} is no path of ${operation.name}.`)
+  }
+  const base = readAddress(baseUrl, 'The address of the tool')
+  const url = new URL(base.href.replace(/\/$/, '') + path)
   for (const [name, value] of valuesIn('query', operation, given)) {
     for (const each of Array.isArray(value) ? value : [value]) {
       url.searchParams.append(name, show(each))

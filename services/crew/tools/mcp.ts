@@ -3,6 +3,7 @@ import type { PinnedTool, ToolOf } from '../../platform/tool-definitions.ts'
 import { openMcpSession } from '../../shared/mcp/client.ts'
 import type { McpSession } from '../../shared/mcp/client.ts'
 import type { McpToolResult } from '../../shared/mcp/messages.ts'
+import { readAddress } from '../../shared/outgoing/address.ts'
 import { cutResult, toolError } from './tool.ts'
 import type { CrewTool, ToolAnswer } from './tool.ts'
 import { timeoutMsOf, tokenOf } from './tool-deps.ts'
@@ -13,7 +14,7 @@ const RESPONSE_BYTES_MAX = 4_194_304
 /** Opens a session with the server of an MCP tool, for one run. */
 export const openServer = (deps: ToolDeps, tool: ToolOf<'mcp'>): McpSession =>
   openMcpSession({
-    url: new URL(tool.url),
+    url: readAddress(tool.url, 'The address of the MCP server'),
     token: () => tokenOf(deps, tool.connection),
     guard: deps.guard,
     eras: deps.eras,

@@ -1,6 +1,7 @@
 import type { Agent } from '../../platform/crew-definition.ts'
 import { offeredTools } from '../../platform/offered-tools.ts'
 import type { OfferedTool } from '../../platform/offered-tools.ts'
+import type { RunErrorCode } from '../../platform/run-errors.ts'
 import type { Tool, Tools } from '../../platform/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { McpSession } from '../../shared/mcp/client.ts'
@@ -99,5 +100,5 @@ const notPinned = (key: string): AppError =>
       'Publish a new version.',
   )
 
-const unusable = (failure: string, message: string): AppError =>
+const unusable = (failure: RunErrorCode, message: string): AppError =>
   new AppError('unprocessable', message, { details: { failure } })

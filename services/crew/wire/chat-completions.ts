@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { limitFor } from '../../platform/model-calls.ts'
 import { count, describeNothing, known, parseJson, toolArguments } from '../llm-answer.ts'
 import type { Completion } from '../llm-answer.ts'
 import type { ChatMessage, LlmCall } from '../llm-call.ts'
@@ -62,13 +63,6 @@ function toChatRequest(
 }
 
 const withoutItems = ({ items: _items, ...message }: ChatMessage): ChatMessage => message
-
-/**
- * OpenAI's own endpoint has renamed the limit and refuses the old name for newer models; the others
- * know the old one.
- */
-const limitFor = (host: string): string =>
-  host === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens'
 
 function readChatCompletion(body: string, hasTools: boolean): Completion | string {
   const json = parseJson(body)

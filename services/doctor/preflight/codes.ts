@@ -5,7 +5,7 @@ export const PREFLIGHT_CODES = {
     '`kubectl version` asks the same.',
   cluster_too_old: 'Upgrade the cluster, or install a release of the platform for its version.',
   rights_missing:
-    'Have somebody with these rights install, or grant them: `kubectl create rolebinding ' +
+    'Have a person with these rights install, or grant them: `kubectl create rolebinding ' +
     'platform-install --clusterrole=admin --user=YOU -n NAMESPACE`, and the right to create ' +
     'namespaces.',
   storage_class_missing:

@@ -3,6 +3,7 @@ import { AUTH_METHODS, CONNECTION_KINDS } from '../../platform/oauth-connections
 import type { ConnectionKind, ConnectionSettings } from '../../platform/oauth-connections.ts'
 import { toolKey } from '../../platform/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
+import { addressProblem as spellingProblem } from '../../shared/outgoing/address.ts'
 import { isAllowed, isPlace } from '../../shared/outgoing/allowed-places.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { extraParameters, oauthScope, providerName } from '../provider-settings.ts'
@@ -217,7 +218,7 @@ function clientProblems(given: Given): FieldProblem[] {
   const isAuthenticated = given.client_secret !== undefined
   const isWithoutToken = token === undefined
   const rules: readonly (readonly [isBroken: boolean, field: string, message: string])[] = [
-    [isForItself && page !== undefined, 'authorization_endpoint', 'is not used: nobody signs in'],
+    [isForItself && page !== undefined, 'authorization_endpoint', 'is not used: no one signs in'],
     [
       issuer === undefined && isWithoutToken,
       'issuer',
@@ -240,7 +241,7 @@ function clientProblems(given: Given): FieldProblem[] {
     ],
     [given.client_id === undefined, 'client_id', 'is required'],
     [isPublic && isAuthenticated, 'client_secret', 'is not sent without authentication'],
-    [isForItself && isPublic, 'token_endpoint_auth_method', 'must use a secret: nobody signs in'],
+    [isForItself && isPublic, 'token_endpoint_auth_method', 'must use a secret: no one signs in'],
   ]
   const broken = rules.filter(([isBroken]) => isBroken)
   return [
@@ -260,11 +261,9 @@ function addressProblem(
 }
 
 function problemOf(address: string, guard: OutgoingGuard): string | undefined {
-  const url =
-    /^https?:\/\/[\x21-\x7e]+$/i.test(address) && URL.canParse(address) && new URL(address)
-  if (!url || url.username !== '' || url.password !== '' || url.hash !== '') {
-    return 'must be an https:// address without a user name, password or fragment'
-  }
+  const misspelled = spellingProblem(address)
+  if (misspelled !== undefined) return misspelled
+  const url = new URL(address)
   const problem = guard.problemOf(url)
   if (problem !== undefined) return `cannot be called: ${problem.replace(/\.$/, '')}`
   return url.protocol === 'https:' || guard.isListed(url)
@@ -274,7 +273,7 @@ function problemOf(address: string, guard: OutgoingGuard): string | undefined {
 
 /** The test sends the token, too. */
 function testProblem({ test_url: address, hosts }: Given): FieldProblem[] {
-  if (address === undefined || hosts.length === 0 || !URL.canParse(address)) return []
+  if (address === undefined || hosts.length === 0 || spellingProblem(address)) return []
   if (isAllowed(new URL(address), hosts)) return []
   return [{ field: 'test_url', message: 'must be at one of the places that may get the token' }]
 }

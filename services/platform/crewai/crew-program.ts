@@ -1,4 +1,4 @@
-import { readLines } from './python-tokens.ts'
+import { depthOf, readLines } from './python-tokens.ts'
 import type { Line, Token } from './python-tokens.ts'
 import { readExpression } from './python-values.ts'
 import type { Expression, PythonCall } from './python-values.ts'
@@ -77,14 +77,31 @@ function methodAt(lines: readonly Line[], index: number): Method[] | undefined {
   const at = words[0] === 'async' ? 1 : 0
   const decorators = decoratorsBefore(lines, index)
   if (words[at] !== 'def' || decorators.length === 0) return undefined
-  return [{ name: words[at + 1] ?? '', decorators, returned: returnedBy(blockOf(lines, index)) }]
+  const [head = []] = splitAt(':', line?.tokens ?? [])
+  const behind = line?.tokens.slice(head.length + 1) ?? []
+  const body = [behind, ...blockOf(lines, index).map(({ tokens }) => tokens)]
+  return [{ name: words[at + 1] ?? '', decorators, returned: returnedBy(body) }]
 }
 
-function returnedBy(body: readonly Line[]): Expression | undefined {
-  const statements = body.filter(({ tokens }) => !tokens.every(isString))
-  const [only] = statements
-  const isReturn = statements.length === 1 && only?.tokens[0]?.text === 'return'
-  return isReturn ? readExpression(only.tokens.slice(1)) : undefined
+function returnedBy(body: readonly (readonly Token[])[]): Expression | undefined {
+  const statements = body
+    .flatMap((tokens) => splitAt(';', tokens))
+    .filter((tokens) => !tokens.every(isString))
+  const [only = []] = statements
+  const isReturn = statements.length === 1 && only[0]?.text === 'return'
+  return isReturn ? readExpression(only.slice(1)) : undefined
+}
+
+/** Splits tokens at a sign that is within no brackets. */
+function splitAt(sign: string, tokens: readonly Token[]): Token[][] {
+  const parts: Token[][] = [[]]
+  let depth = 0
+  for (const token of tokens) {
+    depth += depthOf(token)
+    if (depth === 0 && token.kind === 'sign' && token.text === sign) parts.push([])
+    else parts.at(-1)?.push(token)
+  }
+  return parts
 }
 
 const isString = ({ kind }: Token): boolean => kind === 'string'

@@ -53,7 +53,7 @@ function readParts(files: ProjectFiles, report: Report): ProjectParts | undefine
   const yaml = [...findFiles(files, YAML_FILES.tasks), ...findFiles(files, YAML_FILES.agents)]
   if (crew !== undefined) {
     for (const file of [...top.filter((each) => each !== crew), ...yaml]) {
-      report.note({ file, key: '' }, `This file is not read: ${crew} comes first.`)
+      report.note({ file, key: '' }, `This file is not read: ${crew} takes precedence.`)
     }
     return readCrewFiles(files, crew, report)
   }

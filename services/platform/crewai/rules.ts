@@ -2,7 +2,7 @@ import type { Rule } from './fields.ts'
 
 const LOGGING: Rule = { note: 'The platform logs and traces each run itself.' }
 const RETRIES: Rule = {
-  note: 'The platform tries steps again itself, and goes on behind the last finished one.',
+  note: 'The platform retries steps itself, and continues after the last finished one.',
 }
 const CACHE: Rule = { note: 'Results of tools are not cached between calls.' }
 const SECURITY: Rule = { note: 'Fingerprints are not kept; runs and versions have ids.' }

@@ -97,7 +97,7 @@ function flagOf(
   if (field && as === 'human_input') {
     report.note(
       field,
-      'The run waits until somebody approves, edits or rejects the output; there is no ' +
+      'The run waits until a person approves, edits or rejects the output; there is no ' +
         'conversation about it.',
     )
   }

@@ -1,4 +1,5 @@
 import { isObject } from '../../shared/is-object.ts'
+import { addressProblem } from '../../shared/outgoing/address.ts'
 import { isOff, isPython, readList } from './fields.ts'
 import type { Field, Fields } from './fields.ts'
 import { PYTHON } from './report.ts'
@@ -154,16 +155,19 @@ function checkUrl(
   tools: readonly string[],
   { field, report }: { field: Field; report: Report },
 ): Server | undefined {
-  if (!URL.canParse(url)) {
-    report.refuse(field, 'The url of this MCP server is not valid.')
+  if (URL.canParse(url) && mayHoldKey(new URL(url))) {
+    report.leaveOut(
+      field,
+      'The url of this MCP server holds a query or a password, which may be a key. Name the url ' +
+        'without it, and make a connection for the key.',
+    )
     return undefined
   }
-  const { username, password, search } = new URL(url)
-  if (username === '' && password === '' && search === '') return { url, tools }
-  report.leaveOut(
-    field,
-    'The url of this MCP server holds a query or a password, which may be a key. Name the url ' +
-      'without it, and make a connection for the key.',
-  )
+  const problem = addressProblem(url)
+  if (problem === undefined) return { url, tools }
+  report.refuse(field, `The url of this MCP server ${problem}.`)
   return undefined
 }
+
+const mayHoldKey = ({ username, password, search }: URL): boolean =>
+  username !== '' || password !== '' || search !== ''

@@ -84,7 +84,7 @@ async function readFiles(archive: OpenArchive, project: ProjectReader) {
     const path = readEntryPath(entry.path)
     if (path === '') continue
     if (isLeftOut(path)) {
-      leftOut.add(topOfLeftOut(path))
+      leftOut.add(topOfLeftOut(entry.kind === 'folder' ? `${path}/` : path))
       continue
     }
     checkKind(entry, path)

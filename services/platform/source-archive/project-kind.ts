@@ -116,7 +116,7 @@ function withoutNeeds({ root, paths }: Pick<Project, 'root' | 'paths'>): AppErro
   const shown = names.slice(0, NAMES_SHOWN).map((name) => JSON.stringify(name.slice(0, 60)))
   return new AppError(
     'unprocessable',
-    `The project has no ${NEEDS.join(' and no ')} at its top, so nobody knows what it needs. ` +
+    `The project has no ${NEEDS.join(' and no ')} at its top, so what it needs is not known. ` +
       `There are ${shown.join(', ')}${more}. Add one, or pack the folder that has it.`,
   )
 }

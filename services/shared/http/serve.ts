@@ -42,6 +42,8 @@ export interface ServeOptions {
   readonly requestTimeoutMs?: number
   /** The longest that a body may stand still while it arrives. @default 10_000 */
   readonly bodyIdleMs?: number
+  /** The bytes of a body that arrive within that time at least, or all that is left. @default 1 */
+  readonly bodyBytesMin?: number
   /**
    * Sees the server before it listens, for what Node offers only there, such as `checkContinue`.
    */
@@ -80,7 +82,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
 }
 
 function createServer(options: ServeOptions): Server {
-  const { fetch, requestTimeoutMs = REQUEST_MS, bodyIdleMs = BODY_IDLE_MS } = options
+  const { fetch, requestTimeoutMs = REQUEST_MS } = options
   // Node itself discards unread bodies, until `requestTimeout`.
   const autoCleanupIncoming = options.discardUnreadBodies !== true
   const listener = getRequestListener(fetch, { autoCleanupIncoming })
@@ -93,7 +95,8 @@ function createServer(options: ServeOptions): Server {
   const server = createHttpServer(limits, (incoming, outgoing) => {
     if (options.direct?.(incoming, outgoing) !== true) void listener(incoming, outgoing)
   })
-  endStalledBodies(server, bodyIdleMs)
+  const { bodyIdleMs: idleMs = BODY_IDLE_MS, bodyBytesMin: bytesMin = 1 } = options
+  endStalledBodies(server, { idleMs, bytesMin })
   return server
 }
 

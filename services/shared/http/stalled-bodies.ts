@@ -7,16 +7,22 @@ const WITHOUT_BODY = new Set(['GET', 'HEAD'])
 interface Progress {
   readonly response: ServerResponse
   bytesRead: number
-  /** The time of the last byte, by `performance.now()`. */
+  /** The time at which so many had been read, by `performance.now()`. */
   at: number
 }
 
+/** The slowest body that is waited for: so many bytes in each such time. */
+export interface SlowestBody {
+  readonly idleMs: number
+  readonly bytesMin: number
+}
+
 /**
- * Ends requests whose body stops arriving: after `idleMs` without a byte the sender gets a 408
- * and cut off, and whoever reads the body sees it close. A body that this process is slow to read
- * is not stalled.
+ * Ends requests whose body stops arriving, or drips: after `idleMs` without `bytesMin` more bytes
+ * the sender gets a 408 and is cut off, and the reader of the body sees it close. A body that this
+ * process is slow to read is not stalled.
  */
-export function endStalledBodies(server: Server, idleMs: number): void {
+export function endStalledBodies(server: Server, { idleMs, bytesMin }: SlowestBody): void {
   const open = new Map<IncomingMessage, Progress>()
   const arrived: [IncomingMessage, ServerResponse][] = []
 
@@ -46,7 +52,7 @@ export function endStalledBodies(server: Server, idleMs: number): void {
       const { bytesRead } = incoming.socket
       if (incoming.complete) {
         open.delete(incoming)
-      } else if (bytesRead !== progress.bytesRead || isHeldUpHere(incoming)) {
+      } else if (bytesRead - progress.bytesRead >= bytesMin || isHeldUpHere(incoming)) {
         Object.assign(progress, { bytesRead, at: now })
       } else if (now - progress.at >= idleMs) {
         open.delete(incoming)
@@ -57,7 +63,6 @@ export function endStalledBodies(server: Server, idleMs: number): void {
 
   // Before the service sees them: it may have responded when its listener returns.
   server.prependListener('request', note)
-  server.prependListener('checkContinue', note)
   const timer = setInterval(sweep, idleMs / SWEEPS_PER_LIMIT)
   timer.unref()
   server.once('close', () => clearInterval(timer))

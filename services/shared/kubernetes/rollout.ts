@@ -5,7 +5,7 @@ import type { Kubernetes } from './client.ts'
 import { kubernetesDeployment } from './deployment.ts'
 import type { KubernetesDeployment } from './deployment.ts'
 import type { Labels } from './objects.ts'
-import { findTrouble } from './pod-trouble.ts'
+import { findTrouble, SCALED_TO_ZERO } from './pod-trouble.ts'
 import { describeTrouble, podList, podsPath, toSelector } from './pod.ts'
 import type { Trouble } from './pod.ts'
 
@@ -15,7 +15,7 @@ const PODS_MAX = 50
 export interface Patience {
   /** The deadline of the whole roll-out. */
   readonly timeoutMs: number
-  /** The time after which a trouble that stays the same ends the wait. */
+  /** The time after which a trouble that stays the same ends the wait; at once without pods. */
   readonly stuckMs: number
   readonly pollMs: number
 }
@@ -65,8 +65,9 @@ export async function followRollout(followed: Followed): Promise<Rollout> {
     // Trouble comes in turns: a pull that failed, the wait before the next, a container that runs
     // until it crashes again.
     if (trouble) troubledSince ??= now
-    const isHopeless = trouble !== undefined && now - (troubledSince ?? now) >= stuckMs
-    if (isHopeless) return { online: false, reason, trouble, isServing }
+    const isStuck = trouble !== undefined && now - (troubledSince ?? now) >= stuckMs
+    if (isStuck || trouble?.reason === SCALED_TO_ZERO)
+      return { online: false, reason, trouble, isServing }
     if (now - started >= timeoutMs) {
       const seconds = Math.round(timeoutMs / 1000)
       return { online: false, reason: `${reason} (after ${seconds} s)`, trouble, isServing }

@@ -66,7 +66,7 @@ function unfinished(server: McpServer, name: string, resultType: string): AppErr
     ? badAnswer(
         server,
         `a request for input in the middle of ${name} (input_required)`,
-        'Nobody can give it here: let the tool take all that it needs as arguments.',
+        'No person can answer here: let the tool take all that it needs as arguments.',
       )
     : badAnswer(
         server,

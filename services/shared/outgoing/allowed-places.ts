@@ -1,15 +1,10 @@
-const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i
+import { addressProblem } from './address.ts'
 
-/** Tells whether a text is an http(s) URL without a user name, password or fragment. */
-export function isPlainUrl(given: string): boolean {
-  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) return false
-  const { username, password, hash } = new URL(given)
-  return username === '' && password === '' && hash === ''
-}
+const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i
 
 /** Tells whether a text is a place: a host, perhaps with `*.` or a port, or the start of a URL. */
 export const isPlace = (text: string): boolean =>
-  HOST.test(text) || (isPlainUrl(text) && !text.includes('?'))
+  HOST.test(text) || (addressProblem(text) === undefined && !text.includes('?'))
 
 /**
  * Tells whether a URL is at one of the places: hosts, at the standard port unless they name

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { readEvents } from '../http/read-events.ts'
-import { isPrivateAnswer, openResponse, readBody } from './send-request.ts'
+import { openResponse, readBody } from './send-request.ts'
 import type { OutgoingRequest } from './send-request.ts'
 
 type PostOptions = Omit<OutgoingRequest, 'method'> & {
@@ -14,8 +14,6 @@ type PostOptions = Omit<OutgoingRequest, 'method'> & {
 /** A response, read up to the limit; `body` is undefined when it was longer. */
 export interface PostResult {
   readonly status: number
-  /** It came from an address that is not on the public Internet. */
-  readonly isPrivate: boolean
   readonly retryAfter: string | undefined
   /** `undefined`: longer than the limit. */
   readonly body: string | undefined
@@ -34,12 +32,7 @@ export async function postJson(options: PostOptions): Promise<PostResult> {
     headers: { ...options.headers, 'content-type': 'application/json', accept },
   })
   const { statusCode: status = 0, headers } = response
-  const head = {
-    status,
-    // A connection that is kept open is no longer the response's once that was read.
-    isPrivate: isPrivateAnswer(response, options.route),
-    retryAfter: headers['retry-after'],
-  }
+  const head = { status, retryAfter: headers['retry-after'] }
   if (onEvent && status < 300 && /^text\/event-stream\b/i.test(headers['content-type'] ?? '')) {
     const isWhole = await hearEvents(response, responseBytesMax, onEvent)
     return { ...head, body: isWhole ? '' : undefined }

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Route } from './guard.ts'
 import { openAnswer } from './open-request.ts'
-import { isPrivateAddress } from './private-addresses.ts'
 
 /** One HTTP request. */
 export interface OutgoingRequest {
@@ -20,8 +19,6 @@ export interface OutgoingRequest {
 export interface OutgoingResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** It came from an address that is not on the public Internet. */
-  readonly isPrivate: boolean
   readonly body: Buffer
   /** The body was longer than the limit; its beginning is here. */
   readonly isCut: boolean
@@ -35,8 +32,7 @@ export async function sendRequest(
   options: OutgoingRequest & { readonly responseBytesMax: number },
 ): Promise<OutgoingResponse> {
   const response = await openResponse(options)
-  // A connection that is kept open is no longer the response's once that was read.
-  const head = headOf(response, options.route)
+  const head = { status: response.statusCode ?? 0, headers: response.headers }
   return { ...head, ...(await readBody(response, options.responseBytesMax)) }
 }
 
@@ -51,16 +47,6 @@ export function openResponse({
     body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(body)) }
   return openAnswer({ ...rest, method, body, headers: sized })
 }
-
-const headOf = (response: IncomingMessage, route: Route | undefined) => ({
-  status: response.statusCode ?? 0,
-  headers: response.headers,
-  isPrivate: isPrivateAnswer(response, route),
-})
-
-/** Tells whether an answer came from a private network; where a proxy got it, it did not. */
-export const isPrivateAnswer = ({ socket }: IncomingMessage, route: Route | undefined): boolean =>
-  !(route && 'proxy' in route) && isPrivateAddress(socket.remoteAddress ?? '')
 
 /** Reads a response up to a limit; 0: none of its body. */
 export async function readBody(

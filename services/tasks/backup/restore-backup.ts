@@ -90,7 +90,7 @@ function describeStep({ entry, database, target }: Step, { replaces }: RestorePl
   const place = `${name} at ${host}:${port}`
   if (target.state === 'missing') return `${entry.name}: create ${place} with ${what}`
   if (target.state === 'empty') return `${entry.name}: fill the empty ${place} with ${what}`
-  const users = target.programs.length === 0 ? 'nobody' : target.programs.join(', ')
+  const users = target.programs.length === 0 ? 'no program' : target.programs.join(', ')
   const has = `it has ${target.tables} tables, and ${users} is connected`
   if (!replaces) return `${entry.name}: ${place} is not empty: ${has}`
   return `${entry.name}: rename ${place} and put ${what} in its place; ${has}`
@@ -157,7 +157,7 @@ async function restore(
       if (target.state === 'used') {
         const former = `${address.database.slice(0, 40)}_before_${stamp}`
         await takePlace(address, { restored, former })
-        plan.print(`${name}: the former database is ${former}; drop it when nobody misses it`)
+        plan.print(`${name}: the former database is ${former}; drop it once it is not needed`)
       }
     } catch (thrown) {
       await dropTarget(address, made)

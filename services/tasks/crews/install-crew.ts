@@ -13,6 +13,7 @@ import { apply, remove } from '../../shared/kubernetes/apply.ts'
 import type { Kubernetes } from '../../shared/kubernetes/client.ts'
 import { crewNamespace } from '../../shared/kubernetes/objects.ts'
 import type { KubernetesObject } from '../../shared/kubernetes/objects.ts'
+import { SCALED_TO_ZERO } from '../../shared/kubernetes/pod-trouble.ts'
 import { followRollout } from '../../shared/kubernetes/rollout.ts'
 import type { Patience, Rollout } from '../../shared/kubernetes/rollout.ts'
 import type { Log } from '../../shared/log.ts'
@@ -38,8 +39,9 @@ interface Cluster {
 
 /**
  * Installs the crews of one part of the designer (SPEC 2.3, 7) and follows them to `Crew is
- * Online`. Safe to run again: what is as it should be stays. Raises when a crew does not come up,
- * with the reason that its record has too.
+ * Online`. Safe to run again: what is as it should be stays, also one that was online and that
+ * somebody has scaled to zero since. Raises when a crew does not come up, with the reason that its
+ * record has too.
  */
 export async function installCrews(
   sql: Database,
@@ -54,6 +56,7 @@ export async function installCrews(
       'url' in host
         ? host.url
         : await installInCluster({ sql, slug, automation, log: log.child(facts) }, host)
+    if (url === undefined) continue
     await markOnline(sql, automation.id, url)
     log.info({ ...facts, url }, 'Crew is Online')
     if ('kubernetes' in host) await leaveFormer({ automation, url, log: log.child(facts) }, host)
@@ -85,24 +88,38 @@ interface Installation {
   readonly log: Log
 }
 
-async function installInCluster(installation: Installation, host: Cluster): Promise<string> {
-  const { sql, automation } = installation
-  const { id, organizationId, appId } = automation
+/** Returns the address of a crew; none of one that somebody has scaled to zero. */
+async function installInCluster(
+  installation: Installation,
+  host: Cluster,
+): Promise<string | undefined> {
+  const { sql, automation, log } = installation
+  const { id, organizationId, appId, status } = automation
   const base = host.config.K8S_NAMESPACE
   const { namespace, isolated } = await findCrewNamespace(sql, base, organizationId)
   const location = { appId, namespace, isolated }
   const rollout = await orMarkFailed(installation, () => deploy(installation, host, location))
   if (rollout.online) return crewUrl(location)
-  const { reason, isServing } = rollout
+  const { reason, isServing, trouble } = rollout
+  const remedy = remedyFor(location, trouble?.reason)
+  if (trouble?.reason === SCALED_TO_ZERO && status === 'Crew is Online') {
+    log.warn({ namespace, reason }, `the crew takes no runs; ${remedy}`)
+    return undefined
+  }
   if (!isServing) await markDown(sql, id, { status: 'Crew has Failed', reason })
   const former = isServing ? ' The pods of the version before still answer.' : ''
-  const look = `kubectl -n ${namespace} describe pods -l app.kubernetes.io/instance=${appId}`
   throw new AppError(
     'unavailable',
     `The crew ${appId} in namespace ${namespace} did not come up: ${reason}.${former} ` +
-      `Look at \`${look}\`, fix the cause, and run this again.`,
+      `To correct it, ${remedy}; then run this again.`,
   )
 }
+
+const remedyFor = ({ appId, namespace }: CrewLocation, reason: string | undefined): string =>
+  reason === SCALED_TO_ZERO
+    ? `run \`kubectl -n ${namespace} scale deployment ${appId} --replicas=1\``
+    : `look at \`kubectl -n ${namespace} describe pods -l app.kubernetes.io/instance=${appId}\` ` +
+      'and fix the cause'
 
 async function deploy(
   installation: Installation,

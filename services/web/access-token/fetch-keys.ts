@@ -1,6 +1,7 @@
 import type { JWK } from 'jose'
 import { deadline } from '../../shared/deadline.ts'
 import { toAppError } from '../../shared/errors.ts'
+import { addressProblem } from '../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { badDocument, readDocument } from './read-document.ts'
 import type { DocumentRequest } from './read-document.ts'
@@ -51,12 +52,23 @@ export async function fetchKeys(
   return deadline({ name, timeoutMs: FETCH_TIMEOUT_MS }, async (signal) => {
     const subject = `organization ${organizationId}`
     const read = tellSteps({ signal, guard, subject }, onStep)
+    refuseSpellings(source)
     const { jwksUrl, tokenUrl } =
       source.jwksUrl === null
         ? await discover(source, read)
         : { jwksUrl: source.jwksUrl, tokenUrl: null }
     return { keys: await read(jwksUrl, readKeys), tokenUrl }
   })
+}
+
+/** An issuer is a name, which is compared as it is; calls go to what parsing it results in. */
+function refuseSpellings({ discoveryUrl, jwksUrl }: KeySource): void {
+  for (const [name, url] of Object.entries({ discoveryUrl, jwksUrl })) {
+    const problem = url === null ? undefined : addressProblem(url)
+    if (problem === undefined) continue
+    const what = name === 'jwksUrl' ? 'JWKS URL' : 'discovery URL'
+    throw badDocument('not_canonical', `The ${what} ${problem}. Save it in that form.`)
+  }
 }
 
 function readKeys(document: Readonly<Record<string, unknown>>): readonly JWK[] {
@@ -115,8 +127,8 @@ async function discover(source: KeySource, read: Read): Promise<Addresses> {
  */
 export function discoveryUrls({ issuer, discoveryUrl }: KeySource): readonly string[] {
   if (discoveryUrl !== null) return [discoveryUrl]
-  const { origin, pathname } = new URL(issuer)
-  const base = issuer.replace(/\/$/, '')
+  const { href, origin, pathname } = new URL(issuer)
+  const base = href.replace(/\/$/, '')
   const path = pathname.replace(/\/$/, '')
   const all = [
     `${base}/.well-known/openid-configuration`,

@@ -10,6 +10,7 @@ const DOCUMENT_BYTES_MAX = 256 * 1024
 export type DocumentProblem =
   | GuardProblem
   | 'not_https'
+  | 'not_canonical'
   | 'redirect'
   | 'http_status'
   | 'too_large'

@@ -58,9 +58,7 @@ export function createChallenges(baseUrl: string): Challenges {
       ),
     refused(reason, scope = '') {
       if (reason === 'idp_unavailable') return idpUnavailable()
-      const text = isDisclosed(reason)
-        ? DISCLOSED[reason]
-        : 'The token is not valid for this automation.'
+      const text = textOf(reason, scope)
       const details = isDisclosed(reason) ? { reason } : {}
       const description = `error_description="${text}"`
       if (reason === 'insufficient_scope') {
@@ -73,6 +71,13 @@ export function createChallenges(baseUrl: string): Challenges {
       return new AppError('invalid_token', text, { details, headers })
     },
   }
+}
+
+function textOf(reason: string, scope: string): string {
+  if (!isDisclosed(reason)) return 'The token is not valid for this automation.'
+  return reason === 'insufficient_scope' && scope !== ''
+    ? `The token lacks the scope ${scope}. Use one that has it.`
+    : DISCLOSED[reason]
 }
 
 /** Not the caller's fault and not permanent: a 401 would make clients drop a token that is fine. */

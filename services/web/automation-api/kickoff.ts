@@ -41,7 +41,11 @@ export function startedRun(
   const { automation, wide } = c.var
   wide['kickoff_id'] = id
   const statusUrl = `${automationUrl(config, automation.automationId)}/status/${id}`
-  return c.json({ kickoff_id: id, status: 'queued', status_url: statusUrl }, 202, {
+  const isOffline = automation.status === 'Crew is Offline'
+  const message =
+    `The run waits: the automation is offline. ${automation.statusReason ?? ''}`.trim()
+  const started = { kickoff_id: id, status: 'queued', status_url: statusUrl }
+  return c.json({ ...started, ...(isOffline ? { message } : {}) }, 202, {
     location: statusUrl,
     'retry-after': RETRY_AFTER_SECONDS,
   })

@@ -21,7 +21,7 @@ export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
     const route = mountedRoute(c)
     if (route === undefined) return next()
     const right = deps.rights.find(route)
-    if (right === undefined) throw new AppError('forbidden', `Nobody may call ${route} yet.`)
+    if (right === undefined) throw new AppError('forbidden', `No role may call ${route}.`)
     if (WITHOUT_SESSION.has(right) || isOfToken(c, route)) return next()
     const session = await readSession(c, deps)
     if (!session) return next()

@@ -11,6 +11,7 @@ export const CREW_PAGES = {
   'POST /automations/:automationId/environment/many': 'editor',
   'POST /automations/:automationId/environment/delete': 'editor',
   'GET /automations/:automationId/crew-repository': 'viewer',
+  'GET /automations/:automationId/crew-repository/live': 'viewer',
   'POST /automations/:automationId/crew-repository': 'editor',
   'POST /automations/:automationId/crew-repository/pull': 'editor',
   'POST /automations/:automationId/crew-repository/webhook': 'editor',

@@ -1,7 +1,8 @@
+import type { AutomationLife } from '../../platform/automation-life.ts'
 import type { Automation } from '../../platform/automations.ts'
 import type { ListedDeployment } from '../../platform/crew-deployments.ts'
 import { toSettingsFields } from '../../platform/crew-settings-fields.ts'
-import type { CrewSettings, WantedLife } from '../../platform/crew-settings.ts'
+import type { CrewSettings } from '../../platform/crew-settings.ts'
 import type { SourceRepository } from '../../platform/source-repositories.ts'
 import type { CrewVariable } from '../../platform/crew-variables.ts'
 
@@ -22,20 +23,22 @@ export const repositoryDocument = (repository: SourceRepository, webhookUrl: str
 
 interface ShownCrew {
   readonly automation: Automation
-  readonly settings: CrewSettings & WantedLife
+  readonly life: AutomationLife
+  /** undefined: it is designed. */
+  readonly settings: CrewSettings | undefined
   readonly newest: ListedDeployment | undefined
 }
 
-/** Returns an automation that is made from a source, as the API shows it. */
-export const crewDocument = ({ automation, settings, newest }: ShownCrew) => ({
+/** Returns an automation, as the API shows it. */
+export const crewDocument = ({ automation, life, settings, newest }: ShownCrew) => ({
   automation_id: automation.automationId,
   name: automation.name,
   slug: automation.slug,
   status: automation.status,
   status_reason: automation.statusReason,
-  stopped_at: settings.stoppedAt,
-  removing_since: settings.removingSince,
-  settings: toSettingsFields(settings),
+  stopped_at: life.stoppedAt,
+  removing_since: life.removingSince,
+  settings: settings ? toSettingsFields(settings) : null,
   newest_deployment: newest ? deploymentDocument(newest) : null,
 })
 

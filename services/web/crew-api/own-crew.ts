@@ -28,7 +28,7 @@ export async function getOwnCrew(c: Context<OrganizationCall>, sql: Database): P
   const { id: deploymentId } = automation
   const settings = await findCrewSettings(sql, deploymentId)
   if (!settings) return refuseChange(sql, deploymentId)
-  return { automation, deploymentId, settings, createdBy: null }
+  return { automation, deploymentId, settings, createdBy: null, tokenName: c.var.actor.name }
 }
 
 /** Returns the key of the deployment that the path numbers. */

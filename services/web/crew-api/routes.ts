@@ -3,23 +3,27 @@ import * as v from 'valibot'
 import { writeAudit } from '../../platform/audit.ts'
 import { createOwnAutomation } from '../../platform/own-crews.ts'
 import { checkResources } from '../../platform/crew-resources.ts'
+import { checkReach, reachRulesOf } from '../../platform/crew-reach.ts'
 import { findAutomation } from '../../platform/automations.ts'
 import { listCrewDeployments } from '../../platform/crew-deployments.ts'
 import { changeSettings, crewSettingsFields } from '../../platform/crew-settings-fields.ts'
+import type { CrewSettingsFields } from '../../platform/crew-settings-fields.ts'
+import type { CrewSettings } from '../../platform/crew-settings.ts'
 import {
-  findCrewSettings,
-  removeCrew,
-  restartCrew,
-  saveCrewSettings,
-  startCrew,
-  stopCrew,
-} from '../../platform/crew-settings.ts'
+  getAutomationLife,
+  removeAutomation,
+  startAutomation,
+  stopAutomation,
+} from '../../platform/automation-life.ts'
+import { findCrewSettings, restartCrew, saveCrewSettings } from '../../platform/crew-settings.ts'
 import { projectNameProblem } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { getAutomation } from '../designer-api/get-automation.ts'
+import type { WebConfig } from '../env.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
 import { crewDocument } from './documents.ts'
@@ -38,9 +42,8 @@ const nameBody = v.strictObject({
   ),
 })
 const ACTIONS = [
-  ['restart', 'crew_restarted', restartCrew],
-  ['stop', 'crew_stopped', stopCrew],
-  ['start', 'crew_started', startCrew],
+  ['stop', 'crew_stopped', stopAutomation],
+  ['start', 'crew_started', startAutomation],
 ] as const
 
 /** Automations that are made from sources: their settings, deployments, logs and variables. */
@@ -70,17 +73,17 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.all('/automations', authenticate, refuseMethod('POST'))
 
   routes.get(path, authenticate, async (c) => {
-    const { automation } = await getOwnCrew(c, sql)
+    const automation = await getAutomation(c, sql)
     return c.json(await readCrew(sql, automation.automationId))
   })
 
   routes.delete(path, authenticate, async (c) => {
-    const crew = await getOwnCrew(c, sql)
-    await recordChange({ sql, ...c.var }, crew.automation, {
+    const automation = await getAutomation(c, sql)
+    await recordChange({ sql, ...c.var }, automation, {
       action: 'automation_removed',
-      change: (tx) => removeCrew(tx, crew),
+      change: (tx) => removeAutomation(tx, automation),
     })
-    return c.json(await readCrew(sql, crew.automation.automationId), 202)
+    return c.json(await readCrew(sql, automation.automationId), 202)
   })
   routes.all(path, authenticate, refuseMethod('GET, HEAD, DELETE'))
 
@@ -88,7 +91,7 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const crew = await getOwnCrew(c, sql)
     const given = await readBodyAs(c, crewSettingsFields)
     const settings = changeSettings(crew.settings, given)
-    checkResources(settings, deps.config)
+    checkChange(settings, given, deps.config)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_settings_changed',
       change: (tx) => saveCrewSettings(tx, crew, settings),
@@ -105,7 +108,17 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   return routes
 }
 
-/** What is done to a crew as it is. */
+/** Raises `unprocessable` for what the operator does not allow; a list that stays is not asked. */
+function checkChange(
+  settings: CrewSettings,
+  { egress = [] }: CrewSettingsFields,
+  config: WebConfig,
+): void {
+  checkResources(settings, config)
+  checkReach(egress, reachRulesOf(config))
+}
+
+/** What is done to an automation as it is; only crews from source have processes to restart. */
 function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const routes = new Hono<OrganizationCall>()
@@ -113,23 +126,34 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   for (const [verb, action, act] of ACTIONS) {
     const path = `/automations/:automationId/${verb}`
     routes.post(path, authenticate, async (c) => {
-      const crew = await getOwnCrew(c, sql)
-      await recordChange({ sql, ...c.var }, crew.automation, {
+      const automation = await getAutomation(c, sql)
+      await recordChange({ sql, ...c.var }, automation, {
         action,
-        change: (tx) => act(tx, crew),
+        change: (tx) => act(tx, automation),
       })
-      return c.json(await readCrew(sql, crew.automation.automationId), 202)
+      return c.json(await readCrew(sql, automation.automationId), 202)
     })
     routes.all(path, authenticate, refuseMethod('POST'))
   }
+  const restart = '/automations/:automationId/restart'
+  routes.post(restart, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_restarted',
+      change: (tx) => restartCrew(tx, crew),
+    })
+    return c.json(await readCrew(sql, crew.automation.automationId), 202)
+  })
+  routes.all(restart, authenticate, refuseMethod('POST'))
   return routes
 }
 
 /** The automation as it is now. */
 async function readCrew(sql: Database, automationId: string) {
   const automation = await findAutomation(sql, automationId)
-  const settings = automation && (await findCrewSettings(sql, automation.id))
-  if (!settings) throw new AppError('not_found', 'Your organization has no such automation.')
+  if (!automation) throw new AppError('not_found', 'Your organization has no such automation.')
+  const settings = await findCrewSettings(sql, automation.id)
+  const life = await getAutomationLife(sql, automation)
   const [newest] = await listCrewDeployments(sql, { deploymentId: automation.id }, { limit: 1 })
-  return crewDocument({ automation, settings, newest })
+  return crewDocument({ automation, life, settings, newest })
 }

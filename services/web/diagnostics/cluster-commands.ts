@@ -1,4 +1,5 @@
 import type { WebConfig } from '../env.ts'
+import type { Condition, DeploymentRow } from './kubernetes/deployment-row.ts'
 
 /**
  * Commands for a terminal. In each, `{release}`, `{fullname}` and `{namespace}` stand for those of
@@ -27,30 +28,53 @@ export const installCrew = (task: string): string =>
   '--all-containers` says why a crew does not come online. Outside a cluster, run ' +
   `\`npm run task -- ${task}\`.`
 
+/** Makes the Deployments of the chart that are missing. */
+export const INSTALL_CHART =
+  'Run `helm upgrade {release} dist/chart -n {namespace} --reuse-values`, which makes what is ' +
+  'missing; with plain manifests, `kubectl apply -f dist`.'
+
 /** Corrects an image that cannot be pulled. */
-export const IMAGES_REMEDY =
+const IMAGES_REMEDY =
   'With ImagePullBackOff or ErrImagePull, push the image to where the nodes pull from, or ' +
   'correct image.tag and global.image.registry.'
 
-/** Crews whose pods are not there, by the names of their Deployments. */
-export interface TroubledCrews {
+/** Deployments that are not as they should be. */
+interface Troubled {
   readonly namespace: string
-  /** Deployments that do not exist. */
-  readonly missing: readonly string[]
-  /** Deployments without a ready pod. */
-  readonly unready: readonly string[]
+  readonly rows: readonly Pick<DeploymentRow, 'name' | 'condition'>[]
+  /** The sentences that bring back those that do not exist. */
+  readonly install: string
 }
 
-/** Says how to install the missing crews, and where to look for the reason of the unready ones. */
-export function remedyForCrews({ namespace, missing, unready }: TroubledCrews): string {
-  const install =
-    `${INSTALL_CREWS}. ` + 'That also moves them after k8s_namespace_isolation was switched.'
-  const look = unready.map(
-    (name) =>
-      `Look at \`kubectl -n ${namespace} describe deployment ${name}\` and ` +
-      `\`kubectl -n ${namespace} logs deployment/${name}\`.`,
-  )
-  return [...(missing.length > 0 ? [install] : []), ...look].join(' ')
+/** The remedies of a Deployment; those of which many may be missing stand once. */
+const REMEDIES: Readonly<Record<Condition, (flag: string, name: string) => string>> = {
+  ready: () => '',
+  progressing: () => '',
+  missing: () => '',
+  scaled_to_zero: (flag, name) =>
+    `${name} is scaled to zero: run \`kubectl ${flag} scale deployment ${name} --replicas=1\`.`,
+  unready: (flag, name) =>
+    `Look at \`kubectl ${flag} describe deployment ${name}\` and ` +
+    `\`kubectl ${flag} logs deployment/${name} --all-containers\`.`,
+  surging: (flag, name) =>
+    `${name} is in a rollout: \`kubectl ${flag} rollout status deployment/${name}\` waits for ` +
+    'its end. Then run the check again.',
+  stuck: (flag, name) =>
+    `\`kubectl ${flag} describe deployment ${name}\` and the events of its pods say why. ` +
+    '`helm rollback {release} -n {namespace}` returns to the version before.',
+}
+
+/** Says what to do about Deployments, about each by its condition. */
+export function remedyForDeployments({ namespace, rows, install }: Troubled): string {
+  const has = (...conditions: readonly Condition[]): boolean =>
+    rows.some(({ condition }) => conditions.includes(condition))
+  const each = rows.map(({ name, condition }) => REMEDIES[condition](`-n ${namespace}`, name))
+  const texts = [
+    has('missing') ? install : '',
+    ...each,
+    has('unready', 'stuck') ? IMAGES_REMEDY : '',
+  ]
+  return texts.filter(Boolean).join(' ')
 }
 
 /** Grants the right to read the namespaces of organizations, or does without it. */

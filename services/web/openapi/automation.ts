@@ -41,6 +41,7 @@ const kickoff = {
     }),
     '400': problem('The body is not JSON, or the Idempotency-Key is malformed.'),
     ...COMMON,
+    '409': problem('The automation is being deleted: it takes no more runs.'),
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
     '422': problem(
@@ -150,11 +151,11 @@ const resume = {
     'takes the output as it is, `edit` takes `text` instead, `reject` ends the run with the ' +
     'error `approval_rejected`. A run that waits for a budget (`budget_stop` in its status) goes ' +
     'on with the body `{}` once there is room.',
-  summary: 'Let a run go on that waits for a decision or a budget',
+  summary: 'Resume a run that waits for a decision or a budget',
   parameters: [kickoffId],
   requestBody: body('ResumeRequest', { task: 'write', decision: 'approve' }),
   responses: {
-    '200': json('The run goes on.', 'Resumed'),
+    '200': json('The run is resumed.', 'Resumed'),
     '400': problem('The body is not JSON.'),
     ...COMMON,
     '404': problem('This automation has no such kickoff, or it asks nothing about this task.'),
@@ -191,12 +192,12 @@ const again = (operation: {
   },
 })
 
-const GOES_ON = 'The run goes on'
+const GOES_ON = 'The run is in progress'
 const NO_STEP = 'The run has no such step (details.tasks), a key is unknown'
 
 const retry = again({
   operationId: 'retryRun',
-  summary: 'Go on where a run failed or was stopped',
+  summary: 'Continue where a run failed or was stopped',
   description:
     'A new run of the same version and inputs, which keeps the finished steps: all of them, or ' +
     'those that finished and do not depend on `from_step`.',

@@ -35,7 +35,9 @@ export const settings = {
   egress: {
     ...list(text),
     maxItems: EGRESS_MAX,
-    description: 'Hosts and networks that it may reach beside those which every crew may.',
+    description:
+      'Hosts and networks that it may reach beside those which every crew may; `internet` stands ' +
+      'for every public address. Addresses that the operator does not allow stay shut.',
     examples: [['api.example.com', '10.20.0.0/16']],
   },
 }

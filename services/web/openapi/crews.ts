@@ -41,7 +41,10 @@ export const CREW_SCHEMAS = {
     status_reason: nullable('string'),
     stopped_at: { ...perhapsMoment, description: 'Since when a person keeps it offline.' },
     removing_since: perhapsMoment,
-    settings: schema('CrewSettings'),
+    settings: {
+      oneOf: [schema('CrewSettings'), { type: 'null' }],
+      description: 'null for an automation that is designed, not made from a source.',
+    },
     newest_deployment: { oneOf: [schema('Deployment'), { type: 'null' }] },
   }),
   Deployment: closed({
@@ -90,7 +93,7 @@ export const CREW_SCHEMAS = {
   CrewVariable: closed({
     name: text,
     secret: { type: 'boolean' },
-    value: nullable('string', { description: 'Null for a secret, which nobody is shown.' }),
+    value: nullable('string', { description: 'Null for a secret, which is never shown.' }),
     updated_at: moment,
   }),
   CrewVariables: closed({ variables: list(schema('CrewVariable')) }),
@@ -198,11 +201,11 @@ export const CREW_PATHS = {
   },
   [`${PATH}/stop`]: {
     parameters: [automation],
-    post: acts('stopCrew', 'Keep the crew offline until it is started or deployed'),
+    post: acts('stopCrew', 'Keep an automation offline until it is started; runs wait meanwhile'),
   },
   [`${PATH}/start`]: {
     parameters: [automation],
-    post: acts('startCrew', 'Start a crew that was stopped'),
+    post: acts('startCrew', 'Start an automation that was stopped'),
   },
   [`${PATH}/deployments`]: {
     parameters: [automation],

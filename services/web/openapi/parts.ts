@@ -51,7 +51,7 @@ export const refusedTokens = (reason: string) => ({
   '401': problem(reason, challenge),
   '429': problem(
     'Too many calls in a minute with this token or by its organization (details.policy); or too ' +
-      'many from this address with tokens that are nobody’s. A kickoff also gets it while too ' +
+      'many from this address with unknown tokens. A kickoff also gets it while too ' +
       'many runs wait in the queue (`queue_full`; details.queued, details.limit).',
     { ...retryAfter, ...rateLimit },
   ),

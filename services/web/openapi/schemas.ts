@@ -1,5 +1,6 @@
 import { DECISIONS, UNDECIDED } from '../../platform/approval-decisions.ts'
 import { ANSWER_CHARACTERS_MAX } from '../../platform/run-approvals.ts'
+import { RUN_ERRORS } from '../../platform/run-errors.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
 import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
@@ -33,14 +34,10 @@ export const failure = nullable('object', {
   properties: {
     code: {
       ...text,
-      description: 'A word for programs; crews may bring their own.',
-      examples: [
-        'crew_unreachable',
-        'crew_lost',
-        'llm_rejected',
-        'execution_timeout',
-        'worker_lost',
-      ],
+      description:
+        'A word for programs. Crews from source may bring their own beside these: ' +
+        `${Object.keys(RUN_ERRORS).join(', ')}.`,
+      examples: ['crew_unreachable', 'llm_rejected', 'execution_timeout'],
     },
     message: text,
   },
@@ -79,11 +76,18 @@ export const status = {
 /** The schemas of the automation API, and those that all APIs use. */
 export const AUTOMATION_SCHEMAS = {
   KickoffRequest: closed({ inputs }),
-  Kickoff: closed({
-    kickoff_id: uuid,
-    status: { ...text, const: 'queued' },
-    status_url: { ...text, format: 'uri' },
-  }),
+  Kickoff: closed(
+    {
+      kickoff_id: uuid,
+      status: { ...text, const: 'queued' },
+      status_url: { ...text, format: 'uri' },
+      message: {
+        ...text,
+        description: 'Why the run waits; absent while the automation is online.',
+      },
+    },
+    { required: ['kickoff_id', 'status', 'status_url'] },
+  ),
   InputField: {
     type: 'object',
     additionalProperties: false,

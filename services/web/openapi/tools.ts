@@ -58,7 +58,7 @@ const UPLOAD = {
     '413': problem('The file is larger than 64 MiB.'),
     '415': problem('Not multipart/form-data.'),
     '422': problem('The package is not valid; details.problems has each problem.'),
-    '503': problem('Too many uploads go on, or the database is unavailable.', retryAfter),
+    '503': problem('Too many uploads are in progress, or the database is unavailable.', retryAfter),
   },
 }
 const BAD_BODY = {

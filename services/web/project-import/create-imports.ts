@@ -7,7 +7,7 @@ import { limitConcurrency } from '../http/limit-concurrency.ts'
 const IMPORTS = {
   concurrent: 2,
   waitingMax: 20,
-  busy: 'Too many imports are going on right now. Try again in a moment.',
+  busy: 'Too many imports are in progress. Try again in a moment.',
 }
 
 /**

@@ -3,6 +3,7 @@ import { PARAMETER_PLACES } from '../../platform/tool-definitions.ts'
 import type { PinnedOperation } from '../../platform/tool-definitions.ts'
 import { didYouMean } from '../../shared/closest.ts'
 import { isObject } from '../../shared/is-object.ts'
+import { addressProblem } from '../../shared/outgoing/address.ts'
 import { follow, standAlone } from './local-refs.ts'
 import type { Json } from './local-refs.ts'
 
@@ -169,6 +170,9 @@ function describe({ summary, description }: Json): string {
   return texts.join('\n\n').slice(0, DESCRIPTION_CHARACTERS_MAX)
 }
 
+const relativeProblem = (path: string): string | undefined =>
+  /^\/\/|[\\\s\p{Cc}]/u.test(path) ? 'must be a path, without \\ and spaces' : undefined
+
 /**
  * Returns the address of an API: the one given, or the first of the document's `servers`, which may
  * be relative to where the document was read. Raises an error when there is none.
@@ -192,6 +196,7 @@ export function baseUrlOf(
     )
   }
   const url = new URL(filled, readFrom)
-  if (!/^https?:$/.test(url.protocol)) throw new Error('its server is not at http or https')
+  const problem = URL.canParse(filled) ? addressProblem(filled) : relativeProblem(filled)
+  if (problem !== undefined) throw new Error(`its server ${problem}: give the tool a base_url`)
   return `${url.origin}${url.pathname}`.replace(/\/$/, '')
 }

@@ -20,7 +20,7 @@ import { readUpload } from './upload-form.ts'
 const UPLOADS = {
   concurrent: 2,
   waitingMax: 8,
-  busy: 'Too many uploads are going on right now. Try again in a moment.',
+  busy: 'Too many uploads are in progress. Try again in a moment.',
 }
 const BODY_BYTES_MAX = 4096
 const yankBody = v.strictObject({

@@ -17,6 +17,8 @@ export interface SkeletonSpan {
   readonly status: number
   readonly errorType: string | null
   readonly isCall: boolean
+  /** True for a call that the totals count: no other span stands for it. */
+  readonly isCounted: boolean
   readonly model: string | null
   readonly agent: string | null
   readonly task: string | null
@@ -67,6 +69,7 @@ function readerOf(at: (column: string) => number): (row: unknown) => SkeletonSpa
     status: at('status'),
     errorType: at('error_type'),
     isCall: at('llm_call'),
+    isCounted: at('counted'),
     model: at('model'),
     agent: at('agent'),
     task: at('task'),
@@ -89,6 +92,7 @@ function readerOf(at: (column: string) => number): (row: unknown) => SkeletonSpa
       status: numberOf(values[place.status]) ?? 0,
       errorType: textOf(values[place.errorType]),
       isCall: values[place.isCall] === true,
+      isCounted: values[place.isCounted] === true,
       model: textOf(values[place.model]),
       agent: textOf(values[place.agent]),
       task: textOf(values[place.task]),

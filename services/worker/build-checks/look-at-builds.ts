@@ -70,7 +70,7 @@ async function lookAtPulls({ pullAddress }: ImageBuilder): Promise<BuildProblem 
   } catch (thrown) {
     const reason = reasonOf(thrown)
     if (/cert|ssl|tls/i.test(reason)) return undefined
-    return { code, message: `Nobody answers at ${address}: ${reason}` }
+    return { code, message: `${address} does not answer: ${reason}` }
   }
 }
 

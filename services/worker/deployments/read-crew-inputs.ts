@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { InputDeclaration } from '../../platform/input-declarations.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { readBounded } from '../../shared/http/read-bounded.ts'
 
@@ -6,10 +7,12 @@ const ANSWER_MS = 5000
 const BYTES_MAX = 65_536
 const INPUTS_MAX = 100
 
-const inputs = v.object({
-  inputs: v.pipe(
-    v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))),
-    v.maxLength(INPUTS_MAX),
+const name = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))
+const answer = v.object({
+  inputs: v.pipe(v.array(name), v.maxLength(INPUTS_MAX)),
+  optional: v.optional(
+    v.pipe(v.array(v.object({ name, default: v.optional(v.unknown()) })), v.maxLength(INPUTS_MAX)),
+    [],
   ),
 })
 
@@ -19,11 +22,11 @@ interface Asking {
   readonly signal: AbortSignal
 }
 
-/** Asks a crew for the names of its inputs; undefined when it does not say. */
+/** Asks a crew for its inputs; undefined when it does not say. */
 export async function readCrewInputs(
   url: string,
   { token, signal }: Asking,
-): Promise<readonly string[] | undefined> {
+): Promise<readonly (string | InputDeclaration)[] | undefined> {
   try {
     return await deadline({ name: 'crew', timeoutMs: ANSWER_MS, signal }, async (stop) => {
       const response = await fetch(`${url.replace(/\/+$/, '')}/inputs`, {
@@ -32,10 +35,19 @@ export async function readCrewInputs(
         signal: stop,
       })
       const text = await readBounded(response, BYTES_MAX)
-      return response.status === 200 ? v.parse(inputs, JSON.parse(text ?? '')).inputs : undefined
+      if (response.status !== 200) return undefined
+      const { inputs, optional } = v.parse(answer, JSON.parse(text ?? ''))
+      return [...inputs, ...optional.map(toDeclaration)]
     })
   } catch {
     signal.throwIfAborted()
     return undefined
   }
 }
+
+/** None may be null, so a default of null says only that the input may be left out. */
+const toDeclaration = (given: { name: string; default?: unknown }): InputDeclaration => ({
+  name: given.name,
+  required: false,
+  ...(given.default === null ? {} : { default: given.default }),
+})

@@ -23,6 +23,8 @@ export interface GitPrograms {
 
 /** What is fetched, and with what. */
 export interface Fetching extends Asker {
+  /** The address of the place, parsed: what the guard vets is what git gets. */
+  readonly url: URL
   readonly place: RepositoryPlace
   readonly token: string | undefined
   readonly guard: OutgoingGuard
@@ -43,7 +45,7 @@ export interface FetchedCommit {
  * large files elsewhere. Raises `unprocessable` and `bad_gateway` with what to do.
  */
 export async function fetchRepository(fetching: Fetching): Promise<FetchedCommit> {
-  const { place, directory, signal } = fetching
+  const { url, place, directory, signal } = fetching
   const env = await openEnvironment(fetching)
   const git = async (what: string, args: readonly string[], fileBytesMax = PACK_BYTES_MAX) => {
     const end = await runGit({ args, directory, env, fileBytesMax, signal })
@@ -53,7 +55,7 @@ export async function fetchRepository(fetching: Fetching): Promise<FetchedCommit
   await git('prepared', ['init', '--quiet', '--bare', '--template=', 'repository.git'])
   const inside = ['--git-dir', 'repository.git']
   const fetch = ['fetch', '--quiet', '--depth', '1', '--no-tags', '--no-recurse-submodules']
-  await git('fetched', [...inside, ...fetch, '--', place.url, place.ref])
+  await git('fetched', [...inside, ...fetch, '--', url.href, place.ref])
   const commit = readCommit(
     await git('read', [...inside, 'rev-parse', '--verify', 'FETCH_HEAD^{commit}']),
   )
@@ -65,8 +67,7 @@ export async function fetchRepository(fetching: Fetching): Promise<FetchedCommit
 }
 
 async function openEnvironment(fetching: Fetching): Promise<Record<string, string>> {
-  const { place, guard, directory: home, token, programs, subject, signal } = fetching
-  const url = new URL(place.url)
+  const { url, guard, directory: home, token, programs, subject, signal } = fetching
   if (url.protocol !== 'https:' && !guard.isListed(url)) throw noTls(url)
   const route = await guard.pin(url, { subject, signal })
   const authoritiesPath = join(home, 'authorities.pem')

@@ -17,7 +17,7 @@ const PROBLEMS: readonly Problem[] = [
     says: /couldn't find remote ref|not our ref|unadvertised object|no such ref/i,
     means: ({ ref }) =>
       `The repository has no branch or tag ${JSON.stringify(ref)}. Check its name; a commit has ` +
-      'to be given whole, and not every server hands one out.',
+      'to be given whole, and not every server serves it.',
   },
   {
     says: /did not match any files|not a valid object name|pathspec/i,

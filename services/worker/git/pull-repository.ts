@@ -15,6 +15,7 @@ import type { Source } from '../../platform/sources.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { readAddress } from '../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { fetchRepository } from './fetch-repository.ts'
@@ -65,11 +66,12 @@ async function pull(deps: PullDeps, taken: TakenRepository, signal: AbortSignal)
   try {
     const automation = await readAutomation(sql, taken)
     const subject = String(automation.organizationId)
-    const limit = { name: `Git at ${new URL(taken.url).host}`, timeoutMs: FETCH_MS, signal }
+    const url = readAddress(taken.url, 'The address of the repository')
+    const limit = { name: `Git at ${url.host}`, timeoutMs: FETCH_MS, signal }
     const token = openToken(deps.seals, taken)
-    const { guard, programs } = deps
+    const rest = { guard: deps.guard, programs: deps.programs, directory }
     const fetched = await deadline(limit, (stop) =>
-      fetchRepository({ place: taken, token, guard, programs, directory, subject, signal: stop }),
+      fetchRepository({ url, place: taken, token, ...rest, subject, signal: stop }),
     )
     const source = await store(deps, automation, { taken, fetched })
     await deployNew(sql, automation, { taken, source, commit: fetched.commit })

@@ -4,6 +4,7 @@ import type { WebhookKeys } from '../../platform/webhook-keys.ts'
 import type { WebhookAttempt, WebhookHead, WebhookLine } from '../../platform/webhook-outbox.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
+import { readAddress } from '../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { postJson } from '../../shared/outgoing/post-json.ts'
 
@@ -32,8 +33,8 @@ export async function postMessage(
   })
   const secrets = openSecrets(keys, { line, head })
   if (secrets.length === 0) return ended(null, UNREADABLE_KEY)
-  const url = new URL(head.url)
   try {
+    const url = readAddress(head.url, 'The address of the webhook')
     const { status } = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
       postJson({
         url,

@@ -1,8 +1,8 @@
 import {
-  findHead,
   releaseLine,
   settleAccepted,
   settleRefused,
+  takeHead,
 } from '../../platform/webhook-outbox.ts'
 import type {
   OutboxLimits,
@@ -12,12 +12,18 @@ import type {
 } from '../../platform/webhook-outbox.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { LoopSignals } from '../loop.ts'
+import { retryStatement } from '../retry-statement.ts'
 import { postMessage } from './post-message.ts'
 import type { PostDeps } from './post-message.ts'
 
 /** Then the line waits for its next turn, behind those of others. */
 const MESSAGES_PER_TURN = 20
 const GONE = 410
+/**
+ * The time for what became of a message to be stored, longer than a restart of PostgreSQL takes.
+ * What is not stored is sent again.
+ */
+const STORE_MS = 120_000
 
 /** The means to send the messages of a line. */
 export interface LineDeps extends PostDeps {
@@ -37,20 +43,22 @@ export async function sendLine(
 ): Promise<void> {
   const { sql, limits, onAttempt } = deps
   const { leaseSeconds, retrySeconds } = limits
+  const patience = { forMs: STORE_MS, signal: drain }
   for (let sent = 0; sent < MESSAGES_PER_TURN && !pause.aborted; sent += 1) {
-    const head = await findHead(sql, line)
+    const head = await retryStatement(() => takeHead(sql, line, leaseSeconds), patience)
     if (!head) break
     const attempt = await tryOnce(deps, { line, head }, drain)
     if (!attempt) break
     onAttempt(attempt)
     if (attempt.problem !== null) {
       const isGone = attempt.status === GONE
-      await settleRefused(sql, line, { head, attempt, isGone, retrySeconds })
-      return
+      const refusal = { head, attempt, isGone, retrySeconds }
+      return retryStatement(() => settleRefused(sql, line, refusal), patience)
     }
-    if (!(await settleAccepted(sql, line, { id: head.id, attempt, leaseSeconds }))) return
+    const accepted = { id: head.id, attempt }
+    if (!(await retryStatement(() => settleAccepted(sql, line, accepted), patience))) return
   }
-  await releaseLine(sql, line)
+  await retryStatement(() => releaseLine(sql, line), patience)
 }
 
 /** Undefined when the process stops meanwhile. */

@@ -13,8 +13,8 @@ const CONCURRENCY = 16
 /** Finds what became due again, and covers a lost notification. */
 const POLL_MS = 2000
 const TRY_MS = 15_000
-/** Longer than a try and what is stored of it. */
-const LEASE_SECONDS = 60
+/** Longer than a try: each message renews it. Lines of a worker that died wait for so long. */
+const LEASE_SECONDS = 20
 
 /** The outbox of a sender, and how it signs. */
 export interface SenderDeps {
@@ -24,7 +24,7 @@ export interface SenderDeps {
   readonly secretKeyBase: string
   readonly previousSecretKeyBase?: string | undefined
   readonly onAttempt: (attempt: WebhookAttempt) => void
-  /** @default 60 s, and retries for a day */
+  /** @default 20 s, and retries for a day */
   readonly limits?: OutboxLimits
   /** @default 15_000 */
   readonly tryMs?: number

@@ -5,7 +5,7 @@ import { command } from './command.ts'
 import { makeCrewaiProject } from './crewai-project.ts'
 import { loadFormerRelease } from './former-release.ts'
 import { startKubernetes } from './kubernetes.ts'
-import { inside, makeNamespaces } from './namespaces.ts'
+import { inside, makeNamespaces, removeNamespaces } from './namespaces.ts'
 import { removeControlGroups, stopContainers } from './node.ts'
 import { fetchWheels, startOutside } from './outside.ts'
 import { programOf, waitForPart } from './parts.ts'
@@ -79,7 +79,7 @@ export async function takeDown(): Promise<void> {
   await Promise.all([...controllers, ...outside].map(stopProcess))
   await stopContainers().catch(() => undefined)
   for (const part of ['kube-proxy', 'containerd', 'kube-apiserver', 'etcd']) await stopProcess(part)
-  await stopProcess('namespaces')
+  await removeNamespaces()
   removeControlGroups()
 }
 

@@ -20,6 +20,17 @@ kernel/keys/root_maxkeys 1000000
 kernel/keys/root_maxbytes 25000000
 SETTINGS
 
+# Where containerd, runc and the kubelet keep files whatever they are told. Those of the bed lie in its
+# own directory; a directory that had to be made outside is noted, and removed with the bed.
+for path in /run/netns /run/containerd /var/lib/cni/results /var/lib/kubelet/device-plugins; do
+  if [ ! -d "$path" ]; then
+    mkdir -p "$path"
+    echo "$path" >>"$state/made-outside"
+  fi
+  mkdir -p "$state/inside$path"
+  mount --bind "$state/inside$path" "$path"
+done
+
 ip link set lo up
 ip link add node0 type bridge
 ip address add "$node/24" dev node0

@@ -1,11 +1,14 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { attempt } from './command.ts'
 import { network, places } from './places.ts'
-import { endOfLog, runningPid, startProcess } from './processes.ts'
+import { endOfLog, runningPid, startProcess, stopProcess } from './processes.ts'
 import { words } from './words.ts'
 
 const KEEPER = 'namespaces'
+/** Directories outside of the bed that were made to mount its own over them. */
+const madeOutside = join(places.state, 'made-outside')
 const ready = join(places.state, 'namespaces.ready')
 
 /** Makes the network and the mount namespace in which everything of the bed runs. */
@@ -30,3 +33,12 @@ export function inside(words: readonly string[]): readonly string[] {
 }
 
 export const isUp = (): boolean => runningPid(KEEPER) !== undefined
+
+/** Ends the namespaces, and removes the empty directories that they were mounted on. */
+export async function removeNamespaces(): Promise<void> {
+  await stopProcess(KEEPER)
+  if (!existsSync(madeOutside)) return
+  for (const path of readFileSync(madeOutside, 'utf8').split('\n').filter(Boolean))
+    await attempt(words`rmdir --parents --ignore-fail-on-non-empty ${path}`)
+  rmSync(madeOutside)
+}

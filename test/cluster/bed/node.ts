@@ -122,14 +122,17 @@ const KUBELET_CONFIG = {
 }
 
 /**
- * The root of each hierarchy of control groups: one in version 2, one per controller in version 1.
+ * The root of each hierarchy of control groups: one in version 2, one per controller in version 1,
+ * with one of version 2 beside them where systemd keeps both.
  */
 function hierarchies(): string[] {
   if (existsSync(join(CONTROL_GROUPS, 'cgroup.controllers'))) return [CONTROL_GROUPS]
   return readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
     .map((line) => line.split(' '))
-    .filter(([, path = '', type]) => type === 'cgroup' && path.startsWith(CONTROL_GROUPS))
+    .filter(
+      ([, path = '', type = '']) => /^cgroup2?$/.test(type) && path.startsWith(CONTROL_GROUPS),
+    )
     .map(([, path = '']) => path)
 }
 

@@ -6,6 +6,9 @@ import { hasWheels } from './outside.ts'
 import { places } from './places.ts'
 import { missingPrograms } from './programs.ts'
 
+/** What the modules of `programs` ask of Go. */
+export const GO_VERSION = '1.26'
+
 /** Where Debian keeps programs that only root runs. */
 const ROOT_PATHS = ['/usr/local/go/bin', '/usr/local/sbin', '/usr/sbin', '/sbin']
 
@@ -42,7 +45,7 @@ export function missingRequirements(): string[] {
     ...(packages.length > 0 ? [`apt-get install ${packages.join(' ')}`] : []),
     ...(existsSync('/usr/lib/cni/bridge') ? [] : ['apt-get install containernetworking-plugins']),
     ...(missingPrograms().length > 0 && !isFound('go')
-      ? ['Go 1.24 or newer, to build Kubernetes']
+      ? [`Go ${GO_VERSION} or newer, to build Kubernetes`]
       : []),
     ...(helms().length > 0 ? [] : ['helm 3 or 4 (.ci/install-tools builds both)']),
   ]

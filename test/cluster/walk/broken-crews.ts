@@ -35,7 +35,7 @@ entrypoint = "broken:run"
 
 /** What is wrong with a project, and what its deployment says in the end. */
 const BROKEN: Readonly<Record<string, readonly [Project, RegExp]>> = {
-  'a syntax error': [project('def run(inputs:\n'), /SyntaxError|is no Python/],
+  'a syntax error': [project('def run(inputs:\n'), /SyntaxError|is not valid Python/],
   'a dependency that does not exist': [
     project(GOOD, ['surely-no-such-package>=1']),
     /surely-no-such-package/,

@@ -72,6 +72,7 @@ const BUILDKIT_VALUES = JSON.stringify({
 [registry."${OUTSIDE}"]
   http = true
 `,
+    openRanges: [`${network.nodeAddress}/32`],
     resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { cpu: '2', memory: '2Gi' } },
   },
 })

@@ -22,6 +22,23 @@ function failsWith(report: Report, component: string, code: string): boolean {
   return found?.status === 'fail' && JSON.stringify(found).includes(`"${code}"`)
 }
 
+/** Every remedy of a component in the report, of its failure and of its warnings. */
+async function remediesOf(component: string): Promise<string> {
+  const { details } = (await readReport(NAMESPACE)).components[component] ?? {}
+  return JSON.stringify(details ?? {})
+}
+
+/**
+ * Runs the command of kubectl that begins so in a remedy, as an operator pastes it; the upgrade of
+ * a remedy is run with the values of the walk instead.
+ */
+async function follow(component: string, verb: string): Promise<void> {
+  const remedies = await remediesOf(component)
+  const [, line] = new RegExp(`\`kubectl (-n [^ \`]+ ${verb} [^\`]+)\``).exec(remedies) ?? []
+  assert(line, `no remedy has kubectl … ${verb}: ${remedies}`)
+  await kubectl(line.split(' '))
+}
+
 const scale = (what: string, replicas: number): Promise<string> =>
   kubectl(words`scale ${what} -n ${NAMESPACE} --replicas=${String(replicas)}`)
 
@@ -39,7 +56,7 @@ export const faults: readonly Step[] = [
           (report.components['platform_pods']?.error ?? '').includes('platform-worker'),
       )
       assert.equal((await readReport(NAMESPACE)).status, 'degraded')
-      await scale('deployment/platform-worker', 1)
+      await follow('platform_pods', 'scale')
       await isWell(NAMESPACE)
       return 'degraded, then ok'
     },
@@ -55,6 +72,55 @@ export const faults: readonly Step[] = [
       await upgrade(NAMESPACE)
       await isWell(NAMESPACE)
       return 'degraded, then ok'
+    },
+  },
+  {
+    name: 'crew-scaled-to-zero',
+    sentence:
+      'a crew that was scaled to zero is told so, holds no upgrade up, and is well after the ' +
+      'command of its remedy',
+    async run() {
+      const crew = words`deployment crew-runner -n ${crewsOf(NAMESPACE)}`
+      await kubectl(words`scale ${crew} --replicas=0`)
+      await reports(NAMESPACE, 'crew_pods_unready of crew-runner', (report) =>
+        failsWith(report, 'designer', 'crew_pods_unready'),
+      )
+      await upgrade(NAMESPACE)
+      await follow('designer', 'scale')
+      await isWell(NAMESPACE)
+      return 'degraded, then ok'
+    },
+  },
+  {
+    name: 'deployment-gone',
+    sentence: 'a Deployment that was deleted is told as missing, and an upgrade brings it back',
+    async run() {
+      await kubectl(words`delete deployment platform-collector -n ${NAMESPACE}`)
+      await reports(NAMESPACE, 'platform-collector (missing)', ({ components }) =>
+        (components['platform_pods']?.error ?? '').includes('platform-collector (missing)'),
+      )
+      assert.match(await remediesOf('platform_pods'), /helm upgrade platform dist\/chart/)
+      await upgrade(NAMESPACE)
+      await isWell(NAMESPACE)
+      return 'degraded, then ok'
+    },
+  },
+  {
+    name: 'crew-unready',
+    sentence: 'a crew whose pods cannot start is told with the reason and commands that show it',
+    async run() {
+      const crew = words`deployment/crew-runner -n ${crewsOf(NAMESPACE)}`
+      await kubectl(words`scale ${crew} --replicas=0`)
+      await kubectl(words`set image ${crew} crew=localhost/none:missing`)
+      await kubectl(words`scale ${crew} --replicas=1`)
+      await reports(NAMESPACE, 'crew_pods_unready with the reason of the pull', (report) => {
+        const said = JSON.stringify(report.components['designer'])
+        return failsWith(report, 'designer', 'crew_pods_unready') && /ImagePull/.test(said)
+      })
+      await follow('designer', 'describe')
+      await upgrade(NAMESPACE)
+      await isWell(NAMESPACE)
+      return 'told, then ok'
     },
   },
   {

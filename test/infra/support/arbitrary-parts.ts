@@ -1,5 +1,7 @@
 import fc from 'fast-check'
+import { definitionOfType } from '../../../infra/template/free.ts'
 import type { FreeField, FreeListField } from '../../../infra/template/schema.ts'
+import { anyLines } from './arbitrary-texts.ts'
 
 // Parts of Kubernetes' objects as an operator may give them: random, yet such that an API server
 // takes them and that Pod Security "restricted" lets them pass.
@@ -19,6 +21,7 @@ const text = fc.oneof(
     '%s',
   ),
   fc.string({ unit: 'grapheme-ascii', maxLength: 12 }).filter((given) => !given.endsWith('\n\n')),
+  anyLines.filter((given) => !/(?![\t\n\r])\p{Cc}|(^|\n)\n$/u.test(given)),
 )
 
 const id = fc.integer({ min: 0, max: 0xff_ffff }).map((number) => number.toString(16))
@@ -33,7 +36,15 @@ const variable = fc.oneof(
       { secretKeyRef: { name: 'mine', key: 'a.b', optional: true } },
       { configMapKeyRef: { name: 'mine', key: 'yes' } },
       { fieldRef: { apiVersion: 'v1', fieldPath: 'status.podIP' } },
-      { resourceFieldRef: { resource: 'limits.memory', divisor: '1Mi' } },
+      ...['limits.cpu', 'requests.cpu'].flatMap((resource) =>
+        ['1m', '1', 1, '0'].map((divisor) => ({ resourceFieldRef: { resource, divisor } })),
+      ),
+      ...['limits.memory', 'requests.memory', 'limits.ephemeral-storage'].flatMap((resource) =>
+        ['1Mi', '1k', '1', 1, '0', '1E', '1Ei'].map((divisor) => ({
+          resourceFieldRef: { resource, divisor },
+        })),
+      ),
+      { resourceFieldRef: { resource: 'limits.memory' } },
     ),
   }),
 )
@@ -68,6 +79,24 @@ const container = fc
     ...(env.length > 0 ? { env } : {}),
   }))
 
+const probe = fc.constantFrom(
+  { exec: { command: ['true'] } },
+  { httpGet: { path: '/', port: 8080 }, timeoutSeconds: 2 },
+  { tcpSocket: { port: 8081 }, periodSeconds: 3 },
+)
+const moments = fc.constantFrom(
+  { preStop: { exec: { command: ['true'] } } },
+  { postStart: { httpGet: { path: '/start', port: 8080 } } },
+)
+
+/** What a container has that stays. */
+const life = fc.record(
+  { startupProbe: probe, livenessProbe: probe, readinessProbe: probe, lifecycle: moments },
+  { requiredKeys: [] },
+)
+
+const stays = fc.tuple(container, life).map(([of, while_]) => ({ ...of, ...while_ }))
+
 const volume = fc.oneof(
   fc.record({ name: name('v'), emptyDir: fc.record({ sizeLimit: amount }) }),
   fc.record({ name: name('v'), secret: fc.constant({ secretName: 'mine', defaultMode: 288 }) }),
@@ -93,7 +122,11 @@ const PARTS: Readonly<Record<string, fc.Arbitrary<object>>> = {
   ),
   Volume: volume,
   VolumeMount: fc.record({ name: name('v'), mountPath: name('/m'), readOnly: fc.boolean() }),
-  Container: container,
+  Container: stays,
+  InitContainer: fc.oneof(
+    container,
+    stays.map((one) => ({ ...one, restartPolicy: 'Always' })),
+  ),
   PodSecurityContext: fc.record(
     {
       runAsUser: fc.integer({ min: 1, max: 100_000 }),
@@ -113,17 +146,27 @@ const PARTS: Readonly<Record<string, fc.Arbitrary<object>>> = {
     fc.record({ preStop: fc.record({ exec: fc.record({ command: fc.tuple(text) }) }) }),
     fc.constant({ preStop: { httpGet: { path: '/stop', port: 'http' } } }),
     fc.constant({ preStop: { httpGet: { path: '/stop', port: 8080 } } }),
+    fc.integer({ min: 1, max: 90 }).map((seconds) => ({ preStop: { sleep: { seconds } } })),
+    fc.integer({ min: 1, max: 90 }).map((seconds) => ({ postStart: { sleep: { seconds } } })),
   ),
   DeploymentStrategy: fc.constantFrom(
     { type: 'Recreate' },
     { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: 1 } },
   ),
-  TopologySpreadConstraint: fc.record({
-    maxSkew: fc.integer({ min: 1, max: 9 }),
-    topologyKey: name('zone'),
-    whenUnsatisfiable: fc.constantFrom('DoNotSchedule', 'ScheduleAnyway'),
-    labelSelector: fc.record({ matchLabels: fc.record({ a: label }) }),
-  }),
+  TopologySpreadConstraint: fc
+    .record(
+      {
+        maxSkew: fc.integer({ min: 1, max: 9 }),
+        topologyKey: name('zone'),
+        whenUnsatisfiable: fc.constantFrom('DoNotSchedule', 'ScheduleAnyway'),
+        labelSelector: fc.record({ matchLabels: fc.record({ a: label }) }),
+        matchLabelKeys: fc.constantFrom([], ['pod-template-hash']),
+      },
+      { requiredKeys: ['maxSkew', 'topologyKey', 'whenUnsatisfiable'] },
+    )
+    .map(({ matchLabelKeys, ...rest }) =>
+      rest.labelSelector && matchLabelKeys ? { ...rest, matchLabelKeys } : rest,
+    ),
   IngressTLS: fc.record({ secretName: name('tls'), hosts: fc.constant(['x.example.com']) }),
   object: fc.record({
     apiVersion: fc.constant('v1'),
@@ -156,11 +199,11 @@ const keyOf = (part: object): unknown =>
   'name' in part ? part.name : 'topologyKey' in part ? part.topologyKey : JSON.stringify(part)
 
 /** What an operator may give for a free field. */
-export function arbitraryPart({ kind, type }: FreeField | FreeListField): fc.Arbitrary<unknown> {
+export function arbitraryPart(field: FreeField | FreeListField): fc.Arbitrary<unknown> {
   // Most are empty, as most things are left to the chart: full ones take long to read.
   const lists = fc.oneof(
     { arbitrary: fc.constant<readonly object[]>([]), weight: 4 },
-    { arbitrary: listsOf(type), weight: 1 },
+    { arbitrary: listsOf(definitionOfType(field)), weight: 1 },
   )
-  return kind === 'freeList' ? lists : lists.map(([first = {}]) => first)
+  return field.kind === 'freeList' ? lists : lists.map(([first = {}]) => first)
 }

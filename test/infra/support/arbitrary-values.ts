@@ -7,6 +7,7 @@ import type {
   StringField,
 } from '../../../infra/template/schema.ts'
 import { arbitraryPart } from './arbitrary-parts.ts'
+import { anyLines } from './arbitrary-texts.ts'
 import { isViolated } from '../../../infra/template/item-rules.ts'
 import type { ItemRule } from '../../../infra/template/item-rules.ts'
 
@@ -64,6 +65,11 @@ const HOSTILE: readonly string[] = LINES.split('\n').concat(
     ' lead',
     'trail ',
     'multi\nline',
+    'trail \nnext',
+    'tab\t\nnext',
+    'a\n  b \n\n\nc',
+    ' lead\nnext',
+    'next\n ',
     'ends\n',
     '\n',
     '\ttab',
@@ -80,7 +86,7 @@ const anyText = fc
   .map((codes) => String.fromCodePoint(...codes))
   .filter((text) => !/[\p{Cn}\p{Cs}]/u.test(text))
 
-const hostileText = fc.oneof(fc.constantFrom(...HOSTILE), anyText)
+const hostileText = fc.oneof(fc.constantFrom(...HOSTILE), anyText, anyLines)
 
 /**
  * Any values of a shape; most leaves keep their default now and then, so that conditions fall both
@@ -215,6 +221,9 @@ function textsFor(pattern: RegExp): fc.Arbitrary<string> {
 /** Hostile texts as far as a pattern lets them through, and texts made for it. */
 const textLike = (pattern: RegExp): fc.Arbitrary<string> => {
   const allowed = HOSTILE.filter((text) => pattern.test(text))
+  // All that is allowed, or next to nothing of it.
+  if (allowed.length === HOSTILE.length)
+    return fc.oneof(fc.constantFrom(...allowed), matching(pattern), anyLines)
   return allowed.length > 0
     ? fc.oneof(fc.constantFrom(...allowed), matching(pattern))
     : matching(pattern)

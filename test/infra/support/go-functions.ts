@@ -90,6 +90,10 @@ export const createFunctions = (include: (name: string, dot: unknown) => string)
       const missing = Object.entries(map).filter(([key]) => !isTrue(merged[key]))
       return { ...merged, ...Object.fromEntries(missing) }
     }, {}),
+  dig: (...args: List) => {
+    const [path, [fallback, map]] = [args.slice(0, -2), args.slice(-2)]
+    return path.reduce<unknown>((at, key) => Object(at)[String(key)], map) ?? fallback
+  },
   get: (map: Readonly<Record<string, unknown>>, key: string) => map[key] ?? '',
   index: (from: Readonly<Record<string, unknown>>, key: string) => from[key],
   base: (path: string) => path.replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),

@@ -29,6 +29,20 @@ const backupAt = (schedule: string): object => ({
   backup: { enabled: true, passphraseSecret: 'passphrase', schedule },
 })
 
+const spread = (members: object): object => ({
+  web: {
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule', ...members },
+    ],
+  },
+})
+
+/** A variable with an amount of the container. */
+const amountOf = (resource: string, divisor: string | number): object => ({
+  name: 'AMOUNT',
+  valueFrom: { resourceFieldRef: { resource, divisor } },
+})
+
 /** Values of which an API server would refuse an object, and the key that both readings name. */
 export const REFUSED_BY_KUBERNETES: readonly (readonly [string, object, string])[] = [
   [
@@ -154,6 +168,54 @@ export const REFUSED_BY_KUBERNETES: readonly (readonly [string, object, string])
     nodes({ key: 'disk', operator: 'Gt', values: ['1', '2'] }),
     FIRST_EXPRESSION_VALUES,
   ],
+  ...['livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle'].map(
+    (member) =>
+      [
+        `an init container with ${member} that does not stay`,
+        { web: { extraInitContainers: [{ name: 'a', image: 'b', [member]: {} }] } },
+        'web.extraInitContainers[0].restartPolicy',
+      ] as const,
+  ),
+  [
+    'matchLabelKeys of a spread without a selector',
+    spread({ matchLabelKeys: ['pod-template-hash'] }),
+    'web.topologySpreadConstraints[0].labelSelector',
+  ],
+  [
+    'CPU in a unit of bytes',
+    { web: { extraEnv: [amountOf('limits.cpu', '1Mi')] } },
+    'web.extraEnv[0].valueFrom.resourceFieldRef.divisor',
+  ],
+  [
+    'memory in thousandths',
+    {
+      web: { extraContainers: [{ name: 'a', image: 'b', env: [amountOf('limits.memory', '1m')] }] },
+    },
+    'web.extraContainers[0].env[0].valueFrom.resourceFieldRef.divisor',
+  ],
+  [
+    'memory in a number of bytes',
+    { worker: { extraEnv: [amountOf('requests.memory', 1024)] } },
+    'worker.extraEnv[0].valueFrom.resourceFieldRef.divisor',
+  ],
+  ...['preStop', 'postStart'].map(
+    (moment) =>
+      [
+        `a pause in ${moment} that is longer than the time to end`,
+        { web: { lifecycle: { [moment]: { sleep: { seconds: 31 } } } } },
+        `web.lifecycle.${moment}.sleep.seconds`,
+      ] as const,
+  ),
+  [
+    'a pause of a worker that is longer than its time to end',
+    { worker: { drainSeconds: 10, lifecycle: { preStop: { sleep: { seconds: 41 } } } } },
+    'worker.lifecycle.preStop.sleep.seconds',
+  ],
+  [
+    'an organization of a blank that breaks a line',
+    { collector: { config: { organizationRetentionDays: { '\u2028': '30' } } } },
+    'collector.config.organizationRetentionDays',
+  ],
   ['a backup at no minute', { backup: { schedule: '60 * * * *' } }, 'backup.schedule'],
   ['a backup at no hour', { backup: { schedule: '0 24 * * *' } }, 'backup.schedule'],
   ['a backup at no day', { backup: { schedule: '0 0 0 * *' } }, 'backup.schedule'],
@@ -182,6 +244,42 @@ export const REFUSED_BY_KUBERNETES: readonly (readonly [string, object, string])
 
 /** Values that look unusual and that Kubernetes takes. */
 export const TAKEN_BY_KUBERNETES: readonly (readonly [string, object])[] = [
+  [
+    'an init container that stays, with probes',
+    {
+      web: {
+        extraInitContainers: [
+          {
+            name: 'a',
+            image: 'b',
+            restartPolicy: 'Always',
+            startupProbe: { exec: { command: ['true'] } },
+            lifecycle: { preStop: { exec: { command: ['true'] } } },
+          },
+        ],
+      },
+    },
+  ],
+  [
+    'matchLabelKeys of a spread',
+    spread({
+      labelSelector: { matchLabels: { app: 'a' } },
+      matchLabelKeys: ['pod-template-hash'],
+    }),
+  ],
+  [
+    'amounts in their units',
+    {
+      worker: {
+        extraEnv: [
+          amountOf('limits.cpu', '1m'),
+          { ...amountOf('requests.cpu', 1), name: 'CPU' },
+          { ...amountOf('limits.memory', '1Gi'), name: 'MEMORY' },
+          { ...amountOf('requests.ephemeral-storage', '0'), name: 'DISK' },
+        ],
+      },
+    },
+  ],
   ['a backup at */15 * * * *', backupAt('*/15 * * * *')],
   ['a backup at 0 4,16 1-7 * MON-FRI', backupAt('0 4,16 1-7 * MON-FRI')],
   ['a backup at 02 02 * * 0', backupAt('02 02 * * 0')],

@@ -26,7 +26,10 @@ export function sensible(
   completeScaling(values)
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
-  for (const component of WORKLOADS) mountWhatIsThere(additionsOf(values[component]))
+  for (const component of WORKLOADS) {
+    mountWhatIsThere(additionsOf(values[component]))
+    pauseInTime(pausesOf(values[component]))
+  }
   return values as unknown as Record<string, unknown>
 }
 
@@ -53,6 +56,25 @@ interface Additions {
 
 // Their whole type is too deep for the compiler.
 const additionsOf = (component: unknown) => component as Additions
+
+interface Pauses {
+  readonly drainSeconds?: number
+  readonly terminationGracePeriodSeconds?: number
+  readonly lifecycle?: Readonly<Record<string, { readonly sleep?: { seconds: number } }>>
+}
+
+const pausesOf = (component: unknown) => component as Pauses
+
+/** No pause is longer than the time to end. */
+function pauseInTime({
+  drainSeconds = 0,
+  terminationGracePeriodSeconds = drainSeconds + 30,
+  lifecycle = {},
+}: Pauses): void {
+  for (const { sleep } of Object.values(lifecycle)) {
+    if (sleep) sleep.seconds = Math.min(sleep.seconds, terminationGracePeriodSeconds)
+  }
+}
 
 /** Mounts of volumes that there are, and no container before that is beside as well. */
 function mountWhatIsThere(given: Additions): void {

@@ -53,7 +53,7 @@ class FindEntrypoint(unittest.TestCase):
             ({"readme.md": ""}, "", "The project has no crew: neither a crew.jsonc"),
             ({}, "my crew", 'The entrypoint "my crew" is not of the form module:name'),
             ({}, "a:b:c", 'The entrypoint "a:b:c" is not of the form'),
-            ({"a.py": "# CrewBase\ndef (:"}, "", "a.py, line 2 is no Python: invalid syntax"),
+            ({"a.py": "# CrewBase\ndef (:"}, "", "a.py, line 2 is not valid Python: invalid syntax"),
             ({"a.py": CREW.format("A"), "b.py": CREW.format("B")}, "", "2 crews: a:A, b:B. Say"),
         ]
         for files, named, words in cases:

@@ -79,14 +79,22 @@ describe('what follows from the attributes of a span', () => {
     expect(columns['llm_call']).toBe(MODEL_KINDS.some((model) => model === kind))
   })
 
-  it('is no kind without an operation, whatever models and tokens there are', async () => {
-    const given = {
-      'gen_ai.request.model': 'm',
-      'gen_ai.usage.input_tokens': 3,
-      'http.method': 'GET',
-    }
-    const columns = await columnsOf(given, { name: 'call_llm' })
-    expect(columns).toMatchObject({ operation_kind: null, llm_call: false, input_tokens: 3 })
+  it.each([
+    [{ 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': 3 }, 'llm'],
+    [{ 'gen_ai.response.model': 'm', 'gen_ai.usage.output_tokens': 3 }, 'llm'],
+    [{ 'gen_ai.request.model': 'm', 'http.method': 'GET' }, null],
+    [{ 'gen_ai.usage.input_tokens': 3 }, null],
+    [{ 'gen_ai.request.model': 'm', 'gen_ai.aggregated_usage.input_tokens': 3 }, null],
+    [
+      { 'gen_ai.operation.name': 'x', 'llm.model_name': 'm', 'gen_ai.usage.input_tokens': 3 },
+      'other',
+    ],
+  ])('is a call of a model without a word where model and tokens are: %j', async (given, kind) => {
+    const columns = await columnsOf(given as Given, { name: 'call_llm' })
+    expect(columns).toMatchObject({ operation_kind: kind, llm_call: kind === 'llm' })
+  })
+
+  it('is no kind without an operation', async () => {
     expect(await columnsOf({ 'gen_ai.operation.name': '' })).toMatchObject({ operation_kind: null })
     expect(await columnsOf({ 'gen_ai.operation.name': 7 })).toMatchObject({ operation_kind: null })
   })
@@ -108,6 +116,71 @@ describe('what follows from the attributes of a span', () => {
     const headers = { 'content-type': 'application/json' }
     expect((await harness.post(JSON.stringify(request), headers)).status).toBe(200)
     expect((await readSpan(harness, place)).columns).toMatchObject({ operation_kind: kind })
+  })
+
+  it.each<[string, Given, object]>([
+    [
+      "of a workflow in place of an agent's",
+      { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.agent.name': 'review' },
+      { workflow: 'review', agent: null },
+    ],
+    [
+      'of a workflow that has one beside the agent',
+      {
+        'gen_ai.operation.name': 'invoke_workflow',
+        'gen_ai.agent.name': 'a',
+        'gen_ai.workflow.name': 'w',
+      },
+      { workflow: 'w', agent: 'a' },
+    ],
+    [
+      'of an agent in the metadata, before the node of its graph',
+      { metadata: '{"lc_agent_name":"weather"}', 'graph.node.id': 'model' },
+      { agent: 'weather' },
+    ],
+    [
+      'of an agent beside metadata without one',
+      { metadata: '{"lc_agent_name":7}', 'graph.node.id': 'model' },
+      { agent: 'model' },
+    ],
+    [
+      'of an agent, as an attribute before the metadata',
+      { metadata: '{"lc_agent_name":"weather"}', 'agent.name': 'other' },
+      { agent: 'other' },
+    ],
+    ["of Langfuse's tool", { 'langfuse.observation.type': 'tool' }, { tool: 'step é' }],
+    ["of Langfuse's agent", { 'langfuse.observation.type': 'agent' }, { agent: 'step é' }],
+    ["of no other library's tool", { 'openinference.span.kind': 'TOOL' }, { tool: null }],
+    [
+      "of Mastra's session and user",
+      { 'mastra.metadata.sessionId': 's', 'mastra.metadata.userId': 'u' },
+      { session_id: 's', user_id: 'u' },
+    ],
+    [
+      "of logfire's template with its values",
+      { 'logfire.msg': "Chat with 'm'", 'gen_ai.response.id': 'r' },
+      { title: "Chat with 'm'", response_id: 'r' },
+    ],
+  ])('is the name %s', async (_, given, expected) => {
+    expect(await columnsOf(given, { name: 'step é' })).toMatchObject(expected)
+  })
+
+  it.each(['usage', 'gen_ai.usage.raw'])('is what %s has of the usage as JSON', async (key) => {
+    const chat = {
+      prompt_tokens_details: { cached_tokens: 64, audio_tokens: 8 },
+      completion_tokens_details: { reasoning_tokens: 16, audio_tokens: 4 },
+    }
+    const responses = {
+      input_tokens_details: { cached_tokens: 64 },
+      output_tokens_details: { reasoning_tokens: 16 },
+    }
+    const read = { cache_read_tokens: 64, reasoning_tokens: 16, input_tokens: null }
+    expect(await columnsOf({ [key]: JSON.stringify(chat) })).toMatchObject({
+      ...read,
+      audio_input_tokens: 8,
+      audio_output_tokens: 4,
+    })
+    expect(await columnsOf({ [key]: JSON.stringify(responses) })).toMatchObject(read)
   })
 
   it('takes the first key of the table where two contradict each other, in any order', async () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHarness, JSON_TYPE } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
-import { readSpan } from './support/reading.ts'
+import { ask, readSpan } from './support/reading.ts'
 
 const DIRECTORY = new URL('./corpus/', import.meta.url)
 const RECORDINGS = readdirSync(DIRECTORY)
@@ -15,11 +15,21 @@ interface Span {
 }
 
 interface Expected {
+  /** What the list shows of each trace, by its start. */
+  readonly traces?: readonly Readonly<Record<string, unknown>>[]
   readonly spans: readonly Readonly<Record<string, unknown>>[]
 }
 
 interface Recording {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { spans: readonly Span[] }[] }[]
+}
+
+interface ListedTrace {
+  readonly name: string
+  readonly llm_calls: number
+  readonly tokens: Readonly<Record<'input' | 'output', number>>
+  readonly input: string | null
+  readonly output: string | null
 }
 
 const read = (name: string): string => readFileSync(new URL(name, DIRECTORY), 'utf8')
@@ -95,6 +105,22 @@ describe('what real libraries send', () => {
     }
   }
 
+  /** The traces of the spans as the list shows them, in the words of the corpus. */
+  async function listed(spans: readonly Span[]) {
+    await harness.rolledUp()
+    await harness.extracted()
+    const ids = [...new Set(spans.map(({ traceId }) => traceId))].join()
+    const path = `/api/traces?trace=${ids}&excerpts=1024&sort=oldest`
+    const { traces } = (await (await ask(harness, path)).json()) as { traces: ListedTrace[] }
+    return traces.map(({ name, llm_calls: calls, tokens, input, output }) => ({
+      name,
+      calls,
+      tokens: { input: tokens.input, output: tokens.output },
+      input: input?.trim(),
+      output: output?.trim(),
+    }))
+  }
+
   it.each(RECORDINGS)('becomes the rows and messages that a reader expects: %s', async (name) => {
     const index = RECORDINGS.indexOf(name)
     const recording = withTraceIdsOf(withTimesOfNow(read(`${name}.json`)), index)
@@ -104,11 +130,14 @@ describe('what real libraries send', () => {
     const spans = parsed.resourceSpans.flatMap(({ scopeSpans }) =>
       scopeSpans.flatMap((one) => one.spans),
     )
-    const expected = (JSON.parse(read(`${name}.expected.json`)) as Expected).spans
-    const given = expected.map((one) => Object.fromEntries(Object.entries(one).filter(isGiven)))
+    const expected = JSON.parse(read(`${name}.expected.json`)) as Expected
+    const given = expected.spans.map((one) =>
+      Object.fromEntries(Object.entries(one).filter(isGiven)),
+    )
     const rows = []
     for (const [index, span] of spans.entries())
       rows.push(await asExpected(span, given[index] ?? {}))
     expect(rows).toEqual(given)
+    if (expected.traces) expect(await listed(spans)).toMatchObject(expected.traces)
   })
 })

@@ -36,6 +36,70 @@ describe('the messages of a span', () => {
     expect(broken).toEqual({ input: [], output: [] })
   })
 
+  it('are the last answer where an agent of LangGraph hands out the conversation', () => {
+    const state = [
+      { type: 'human', data: { type: 'human', content: 'How warm?' } },
+      {
+        type: 'ai',
+        data: { type: 'ai', content: '', tool_calls: [{ name: 'weather', args: {} }] },
+      },
+      { type: 'tool', data: { type: 'tool', content: '18', tool_call_id: 'c1' } },
+      { type: 'ai', data: { type: 'ai', content: 'It is 18.' } },
+    ]
+    const document = JSON.stringify({ messages: state })
+    const found = find({ 'input.value': document, 'output.value': document })
+    expect(found.output).toEqual([text('assistant', 'It is 18.')])
+    expect(found.input.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+    const step = JSON.stringify([{ graph: null, update: { messages: state.slice(3) }, goto: [] }])
+    expect(find({ 'output.value': step }).output).toEqual([text('assistant', 'It is 18.')])
+  })
+
+  it('are an object that only looks like one of those, as a text', () => {
+    for (const given of [{ update: { rows: 1 } }, { type: 'sensor', data: { content: 'x' } }]) {
+      const document = JSON.stringify(given)
+      expect(find({ 'output.value': document }).output).toEqual([text('assistant', document)])
+    }
+  })
+
+  it('are the blocks of Bedrock, which have no type', () => {
+    const event = (name: string, content: object) => ({
+      name,
+      attributes: { [name === 'gen_ai.choice' ? 'message' : 'content']: JSON.stringify(content) },
+    })
+    const use = { toolUse: { toolUseId: 'c1', name: 'weather', input: { city: 'Paris' } } }
+    const result = { toolResult: { toolUseId: 'c1', status: 'success', content: [{ text: '18' }] } }
+    const thought = { reasoningContent: { reasoningText: { text: 'Hm.', signature: 's' } } }
+    const events = [
+      event('gen_ai.user.message', [{ text: 'How warm?' }]),
+      event('gen_ai.assistant.message', [use]),
+      event('gen_ai.tool.message', [result]),
+      event('gen_ai.choice', [thought, { text: 'It is 18.' }]),
+    ]
+    expect(find({}, events)).toEqual({
+      input: [
+        text('user', 'How warm?'),
+        { role: 'assistant', content: [call] },
+        { role: 'tool', content: [{ type: 'tool_result', id: 'c1', content: '18' }] },
+      ],
+      output: [
+        {
+          role: 'assistant',
+          content: [
+            { type: 'reasoning', text: 'Hm.' },
+            { type: 'text', text: 'It is 18.' },
+          ],
+        },
+      ],
+    })
+  })
+
+  it('are the arguments of a tool, which are no result of it', () => {
+    const attributes = { content: '{"city":"Paris"}', id: 'c1', role: 'tool' }
+    const events = [{ name: 'gen_ai.tool.message', attributes }]
+    const found = find({ 'gen_ai.operation.name': 'execute_tool' }, events)
+    expect(found.input).toEqual([text('user', '{"city":"Paris"}')])
+  })
+
   it('show what a function of Python was called with, unless that is nothing', () => {
     const input = (given: object) => find({ 'traceloop.entity.input': JSON.stringify(given) }).input
     const given = { args: ['How warm is it?'], kwargs: {} }

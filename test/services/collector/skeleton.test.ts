@@ -115,6 +115,7 @@ describe('the skeleton of a trace', () => {
         status: 2,
         error_type: 'timeout',
         llm_call: true,
+        counted: true,
         model: 'gpt-5-nano',
         agent: 'Researcher',
         task: 'research',

@@ -207,6 +207,18 @@ describe('the text of a span', () => {
     expect(excerpt).toEqual({ text: kept, askedAt: 25, answeredAt: 1026 })
   })
 
+  it('says what was asked, not what the system or the model has said before', () => {
+    const [rules, asked] = [text('system', 'Be short.'), text('user', 'Why?')]
+    expect(excerptOf({ input: [rules], output: [] })).toMatchObject({ askedAt: null })
+    expect(excerptOf({ input: [text('developer', 'x')], output: [] }).askedAt).toBeNull()
+    const given = { input: [asked, rules, text('assistant', 'So')], output: [] }
+    expect(excerptOf(given)).toEqual({
+      text: 'Be short.\nSo\nWhy?',
+      askedAt: 13,
+      answeredAt: null,
+    })
+  })
+
   it('tells a text that was only asked from one that was only answered', () => {
     const [asked, answered] = [[text('user', 'Why? 😀')], [text('assistant', 'So.')]]
     const only = { text: 'Why? 😀', askedAt: 0, answeredAt: null }

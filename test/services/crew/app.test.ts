@@ -162,13 +162,13 @@ describe('a crew’s run (SPEC 1)', () => {
     await inside.stop()
   })
 
-  it('says nothing of what a private address answers, and follows it nowhere', async () => {
+  it('repeats what a listed address says of a refusal, without keys', async () => {
     const inside = await startFakeModel()
     const allowed = await startGuarded(guardFor(new URL(inside.baseUrl).origin))
-    inside.play(refuses(403, 'INTERNAL ANSWER: the password is hunter2'))
+    inside.play(refuses(403, 'The key sk-canary-123 may not use this model.'))
     const { error } = await failedAt(allowed, inside.baseUrl)
     expect(error).toMatchObject({ code: 'llm_rejected' })
-    expect(error.message).toMatch(/refused the call with HTTP 403\.$/)
+    expect(error.message).toMatch(/HTTP 403: The key \[key\] may not use this model\.$/)
     await allowed.stop()
     await inside.stop()
   })

@@ -114,7 +114,7 @@ describe('a step', () => {
 
   it('that fails is recorded with its failure, and nothing unforeseen is told', async () => {
     const { steps, written } = attempt()
-    const failure = { code: 'no_such_page', message: 'The page does not exist.' }
+    const failure = { code: 'llm_rejected', message: 'The page does not exist.' } as const
     const known = steps.perform(tool('a'), () => Promise.reject(stepFailure(failure)))
     await expect(known).rejects.toThrow('The page does not exist.')
     expect(written.at(-1)).toMatchObject({ type: 'step_failed', step: keyOf('a'), error: failure })

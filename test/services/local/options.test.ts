@@ -71,6 +71,7 @@ describe('what npm start prints', () => {
         oauth_url: 'http://o',
         api_prefix: 'platform',
         automation_id: 'a',
+        organization: '2',
         static_token: 't',
         debug_token: 'd',
         collector_jwt_secret: 's',

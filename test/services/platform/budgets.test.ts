@@ -119,7 +119,7 @@ describe('the ledger of a budget', () => {
     const refusal = await reserve(run, 'c', 101)
     expect(refusal).toMatchObject({ limit: 'tokens', max: 1000, spent: 600, reserved: 300 })
     expect(refusal && describeStop(refusal)).toBe(
-      'The budget of the automation for the day 2026-11-22 (UTC) has no room: of 1000 tokens, ' +
+      'The budget of the automation for the day 2026-11-22 (UTC) has no room: of 1,000 tokens, ' +
         '600 are spent and 300 reserved for calls in flight. The next call may need 101 tokens. ' +
         'Raise the limit, or wait for the next day, and resume the run.',
     )

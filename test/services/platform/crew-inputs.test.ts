@@ -31,6 +31,21 @@ describe('the inputs of a crew that is made from a source', () => {
     expect(resolveInputs(own, { topic: 'bees', depth: 2 })).toEqual({ topic: 'bees', depth: 2 })
     expect(() => resolveInputs(own, { depth: 2 })).toThrow('These inputs are missing: topic.')
   })
+
+  it('may be left out where the crew has defaults, which are shown and not sent', () => {
+    const count = { name: 'count', required: false, default: 0 }
+    const own = ownCrewDefinition({
+      name: 'Own',
+      inputs: ['topic', count, { name: 'day', required: false }],
+    })
+    expect(inputFields(own)).toEqual([
+      { name: 'topic', required: true },
+      count,
+      { name: 'day', required: false },
+    ])
+    expect(resolveInputs(own, { topic: 'bees' })).toEqual({ topic: 'bees' })
+    expect(resolveInputs(own, { topic: 'bees', count: 2 })).toEqual({ topic: 'bees', count: 2 })
+  })
 })
 
 describe('the inputs of a crew', () => {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { limitConcurrency } from '../../../services/platform/automations.ts'
 import type { Automation } from '../../../services/platform/automations.ts'
-import { completeRun, measureQueue, takeRuns } from '../../../services/platform/run-queue.ts'
+import { measureQueue } from '../../../services/platform/queue-size.ts'
+import { completeRun, takeRuns } from '../../../services/platform/run-queue.ts'
+import type { LeasedRun } from '../../../services/platform/run-queue.ts'
 import { kickoff, stopRun } from '../../../services/platform/runs.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
@@ -41,6 +43,37 @@ async function enqueue({ id }: Automation, count: number): Promise<string[]> {
   return ids
 }
 
+/**
+ * Keeps `slots` runs going on, the first to start ends first, and returns who started, in order.
+ * `begun` is called once the slots are full.
+ */
+async function starts(slots: number, begun: () => Promise<unknown> = async () => {}) {
+  const running: LeasedRun[] = []
+  const started: string[] = []
+  for (;;) {
+    const taken = await takeRuns(sql, slots - running.length)
+    if (started.length === 0) await begun()
+    running.push(...taken)
+    started.push(...taken.map(({ slug }) => slug))
+    const first = running.shift()
+    if (!first) return started
+    await completeRun(sql, first, { output: 'x', usage: { inputTokens: 0, outputTokens: 0 } })
+  }
+}
+
+/** The places at which the runs of an automation started, counted from 1. */
+const placesOf = (slug: string, started: readonly string[]): number[] =>
+  started.flatMap((each, index) => (each === slug ? [index + 1] : []))
+
+/** Queues runs of several automations of one organization, those of the first one first. */
+async function flood(automations: number, runs: number): Promise<string[]> {
+  const slugs = Array.from({ length: automations }, (_, index) => `flood-${index}`)
+  for (const slug of slugs) {
+    await enqueue(await seedAutomation(sql, { organization: 'Flooding', slug }), runs)
+  }
+  return slugs
+}
+
 const take = async (limit: number) => (await takeRuns(sql, limit)).map(({ slug }) => slug).sort()
 
 describe('the queue between automations', () => {
@@ -53,6 +86,65 @@ describe('the queue between automations', () => {
     expect(await take(3)).toEqual(['busy', 'busy', 'busy'])
     await enqueue(rare, 1)
     expect(await take(1)).toEqual(['rare'])
+  })
+
+  it.each([4, 10])(
+    'gives an organization its turns though another has more automations than %i slots',
+    async (slots) => {
+      await flood(20, 5)
+      const started = await starts(slots, () => enqueue(rare, 20))
+      expect(started).toHaveLength(120)
+      const places = placesOf('rare', started)
+      expect(places).toHaveLength(20)
+      // Every other start from the moment it is there, until half of the slots are its own.
+      for (const [index, place] of places.entries()) {
+        expect(place).toBeLessThanOrEqual(slots + 2 * (index + 1))
+      }
+    },
+  )
+
+  it('shares the slots by organizations, not by automations', async () => {
+    await flood(100, 1)
+    await enqueue(rare, 8)
+    const batch = await take(16)
+    expect(batch.filter((slug) => slug === 'rare')).toHaveLength(8)
+    await enqueue(rare, 1)
+    // Eight go on of each, and the last start of both is the same: age decides.
+    expect(await take(1)).not.toEqual(['rare'])
+    expect(await take(1)).toEqual(['rare'])
+  })
+
+  it('gives turns also where there is one slot', async () => {
+    const slugs = await flood(3, 2)
+    await enqueue(rare, 3)
+    const started = await starts(1)
+    expect(placesOf('rare', started)).toEqual([2, 4, 6])
+    const others = started.filter((slug) => slug !== 'rare')
+    expect(others).toEqual([...slugs, ...slugs])
+  })
+
+  it('reads as many runs as it takes of each line, not all that wait', async () => {
+    await enqueue(busy, 1)
+    await sql`
+      insert into executions (deployment_id, organization_id, project_version_id, inputs)
+      select deployment_id, organization_id, project_version_id, inputs
+      from executions, generate_series(1, 5000)`
+    await sql`analyze executions`
+    // One connection, because each reports what it read by itself.
+    const one = connectDatabase(parseAddress(database.url), { name: 'one', max: 1 })
+    const reads = async (): Promise<number> => {
+      await one`select pg_stat_force_next_flush()`
+      const [row] = await one<[{ rows: number }]>`
+        select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables
+        where relname = 'executions'`
+      return row.rows
+    }
+    const before = await reads()
+    expect(await takeRuns(one, 10)).toHaveLength(10)
+    const read = (await reads()) - before
+    await one.end()
+    expect(read).toBeGreaterThanOrEqual(10)
+    expect(read).toBeLessThan(200)
   })
 
   it('takes the runs of one automation in their order, and all there is room for', async () => {

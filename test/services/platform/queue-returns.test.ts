@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  measureQueue,
-  putBackRun,
-  releaseRun,
-  retryRun,
-  takeRuns,
-} from '../../../services/platform/run-queue.ts'
+import { measureQueue } from '../../../services/platform/queue-size.ts'
+import { putBackRun, releaseRun, retryRun, takeRuns } from '../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../support/record-event.ts'
 import { listProgress } from '../../../services/platform/progress.ts'
 import { useOneAutomation } from './one-automation.ts'

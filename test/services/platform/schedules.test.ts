@@ -167,7 +167,7 @@ describe('the times of a schedule', () => {
     ['0 0 29 2 *', 'UTC', undefined],
     ['* * * * * *', 'UTC', 'has 6 fields of cron'],
     ['61 * * * *', 'UTC', 'Invalid value for minute: 61'],
-    ['0 0 30 2 *', 'UTC', 'never comes'],
+    ['0 0 30 2 *', 'UTC', 'never occurs'],
     ['hello', 'UTC', 'has 1 fields of cron'],
     ['a b c d e', 'UTC', 'cannot be read'],
     ['0 9 * * *', 'Mars/Base', 'There is no time zone “Mars/Base”'],

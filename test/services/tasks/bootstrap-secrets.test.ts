@@ -10,6 +10,7 @@ import type { KubernetesStub } from '../../support/kubernetes.ts'
 const SECRETS = '/api/v1/namespaces/default/secrets'
 const APPS = '/apis/apps/v1/namespaces/default'
 const WEB = '/deployments/demo-web'
+const WORKER = '/deployments/demo-worker'
 const POSTGRES = '/statefulsets/demo-postgres'
 
 const config: BootstrapConfig = {
@@ -26,6 +27,27 @@ const config: BootstrapConfig = {
   DB_SSLMODE: 'disable',
 }
 
+/** The keys of the Secret that the pods of a workload read. */
+const reads = (keys: readonly string[], secret = 'demo-secrets') => ({
+  containers: [
+    {
+      name: 'main',
+      env: [
+        { name: 'LOG_LEVEL', value: 'info' },
+        ...keys.map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret, key } } })),
+      ],
+    },
+  ],
+})
+
+const place = (path: string, podSpec: object, rest: object = {}): void =>
+  void cluster.objects.set(`${APPS}${path}`, {
+    metadata: { resourceVersion: '1', generation: 1 },
+    spec: { template: { spec: podSpec } },
+    status: { observedGeneration: 1 },
+    ...rest,
+  })
+
 let cluster: KubernetesStub
 let lines: string[]
 
@@ -33,8 +55,8 @@ beforeEach(async () => {
   cluster = await startKubernetes()
   lines = []
   cluster.objects.set(`${SECRETS}/demo-secrets`, { metadata: { resourceVersion: '1' } })
-  for (const path of [WEB, POSTGRES])
-    cluster.objects.set(`${APPS}${path}`, { metadata: { resourceVersion: '1' } })
+  place(WEB, reads(['PLATFORM_DEBUG_TOKEN', 'COLLECTOR_JWT_SECRET', 'DB_PASSWORD']))
+  place(POSTGRES, reads(['DB_PASSWORD']))
 })
 
 afterEach(() => cluster.stop())
@@ -107,9 +129,11 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     expect(values()).toMatchObject({ COLLECTOR_JWT_SECRET: 'kept' })
     expect(values()['PLATFORM_DEBUG_TOKEN']).toHaveLength(64)
     expect(restarts()).toEqual([WEB])
-    expect(cluster.objects.get(`${APPS}${WEB}`)?.['spec']).toEqual({
+    expect(cluster.objects.get(`${APPS}${WEB}`)?.['spec']).toMatchObject({
       template: {
-        metadata: { annotations: { 'platform/secrets-hash': expect.stringMatching(/^\w{12}$/) } },
+        metadata: {
+          annotations: { 'platform/secrets-hash': expect.stringMatching(/^[\w,]+:\w{12}$/) },
+        },
       },
     })
   })
@@ -198,6 +222,68 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     expect(restarts()).toEqual([WEB])
   })
 
+  describe('an upgrade with a key that is new', () => {
+    const NEW = ['PLATFORM_DEBUG_TOKEN', 'REGISTRY_KEY']
+    const upgrade = (): Promise<void> =>
+      run({ PLATFORM_SECRET_KEYS: NEW, RESTART_DEPLOYMENTS: ['demo-web', 'demo-worker'] })
+    /** Pods of the version before serve, or do not, while one of the newest waits for its keys. */
+    const rollingOut = (readyReplicas: number) => ({
+      status: {
+        observedGeneration: 1,
+        replicas: 2,
+        updatedReplicas: 1,
+        readyReplicas,
+        conditions: [{ type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' }],
+      },
+    })
+
+    beforeEach(() => put('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'kept' }))
+
+    it('restarts nothing that does not read it', async () => {
+      await upgrade()
+      expect(values()['REGISTRY_KEY']).toHaveLength(64)
+      expect(restarts()).toEqual([])
+    })
+
+    it.each([0, 1])(
+      'leaves a rollout to itself whose pods wait for it (%i serve)',
+      async (ready) => {
+        place(WEB, reads(NEW), rollingOut(ready))
+        place(WORKER, reads(NEW), { metadata: { resourceVersion: '1', generation: 2 } })
+        await upgrade()
+        await upgrade()
+        expect(restarts()).toEqual([])
+      },
+    )
+
+    it('restarts pods that are ready already, which had a value that is lost', async () => {
+      const { status } = rollingOut(2)
+      place(WEB, reads(NEW), { status })
+      const conditions = [{ type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' }]
+      place(WORKER, reads(NEW), { status: { ...status, readyReplicas: 0, conditions } })
+      await upgrade()
+      expect(restarts()).toEqual([WEB, WORKER])
+    })
+  })
+
+  it('restarts the readers of a key that was edited, and no others', async () => {
+    place(WORKER, {
+      initContainers: reads(['COLLECTOR_JWT_SECRET']).containers,
+      containers: reads(['PLATFORM_DEBUG_TOKEN'], 'another').containers,
+      volumes: [{ secret: { secretName: 'another' } }],
+    })
+    const both = { RESTART_DEPLOYMENTS: ['demo-web', 'demo-worker'] }
+    await run(both)
+    edit('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'by hand' })
+    await run(both)
+    expect(restarts()).toEqual([WEB])
+    place(WORKER, { volumes: [{ secret: { secretName: 'demo-secrets' } }] })
+    await run(both)
+    edit('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'once more' })
+    await run(both)
+    expect(restarts()).toEqual([WEB, WEB, WORKER])
+  })
+
   it('reads again when another writer was faster, and keeps what that one wrote', async () => {
     let raced = false
     cluster.intercept = ({ method }) => {
@@ -253,6 +339,8 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
 
 describe('secrets:follow', () => {
   const follow = (): Promise<void> => perform(followSecret, { PLATFORM_SECRET: 'mine' })
+
+  beforeEach(() => place(WEB, { containers: [{ envFrom: [{ secretRef: { name: 'mine' } }] }] }))
 
   it("restarts the readers of the operator's Secret, and never writes it", async () => {
     put('mine', { PLATFORM_DEBUG_TOKEN: 'first', DB_PASSWORD: 'p' })

@@ -302,7 +302,7 @@ describe('designer:agent:install and designer:runner:install in a cluster (SPEC 
       })),
     )
     expect(to[0].ipBlock.except).toEqual(expect.arrayContaining(['10.0.0.0/8', '192.168.0.0/16']))
-    expect(to[1].ipBlock.except).toEqual(['fc00::/7', 'fe80::/10'])
+    expect(to[1].ipBlock.except).toEqual(expect.arrayContaining(['fc00::/7', 'fe80::/10']))
     const env = (spec(automationPagePath())['template'] as Manifest).spec.containers[0].env
     expect(env).toContainEqual({ name: 'TOOL_PRIVATE_ORIGINS', value: 'http://search.tools:8080' })
   })
@@ -545,7 +545,10 @@ describe('a crew that does not come up', () => {
     await failsWith(`FailedCreate: ${message}`)
   })
 
-  it('has the reason in its record: somebody scaled it to zero', async () => {
+  const SCALE_UP = 'kubectl -n crews scale deployment crew-assistant --replicas=1'
+
+  /** Somebody has scaled the crew to zero, and leaves it there. */
+  function scaledToZero(): void {
     const path = automationPagePath()
     cluster.intercept = (call, response) => {
       const object = cluster.objects.get(path)
@@ -554,7 +557,21 @@ describe('a crew that does not come up', () => {
       }
       return pods(call, response, [])
     }
-    await failsWith('ScaledToZero: its Deployment has 0 replicas')
+  }
+
+  it('has the reason in its record at once: somebody scaled it to zero', async () => {
+    scaledToZero()
+    await failsWith('ScaledToZero: its Deployment has 0 replicas', { stuckMs: 30_000 })
+    await expect(install('agent', { stuckMs: 30_000 })).rejects.toThrow(SCALE_UP)
+  })
+
+  it('keeps its record and holds nothing up when somebody scaled it down since', async () => {
+    readyAtLook(1)
+    await install()
+    scaledToZero()
+    await install('agent', { stuckMs: 30_000 })
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+    expect(lines.at(-1)?.['msg']).toContain(SCALE_UP)
   })
 
   it('is waited for no longer than said, when it tells of nothing', async () => {

@@ -131,7 +131,7 @@ describe('a task with human_input', () => {
     await expect(decide(stopped, 'approve')).rejects.toMatchObject({ code: 'conflict' })
     await platform.sql`update run_approvals set decide_by = now() - interval '1 second'`
     expect(await expireApprovals(platform.sql)).toBe(1)
-    expect((await platform.until(id, 'error')).error?.message).toContain('Nobody decided')
+    expect((await platform.until(id, 'error')).error?.message).toContain('There was no decision')
   })
 })
 
@@ -150,7 +150,7 @@ describe('a task that says when a person has to decide, and what counts then', (
     await expireApprovals(platform.sql)
     await platform.until(id, 'completed')
     const [{ answer }] = await platform.sql<[{ answer: string }]>`select answer from run_approvals`
-    expect(answer).toBe('Nobody decided within 2 hours.')
+    expect(answer).toBe('There was no decision within 2 hours.')
   })
 
   it('needs a person who is asked', () => {

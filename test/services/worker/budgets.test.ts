@@ -86,7 +86,7 @@ describe('a run of which the budget is used up', () => {
     expect(await budget()).toMatchObject({ spentTokens: 700, reservedTokens: 0, waitingRuns: 1 })
     await expect(resumeStopped(platform.sql, { runId: id })).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringContaining('cannot go on yet') as string,
+      message: expect.stringContaining('cannot continue yet') as string,
     })
     await set('day', { tokensMax: 10_000 })
     await resumeStopped(platform.sql, { runId: id })

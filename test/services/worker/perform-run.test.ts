@@ -16,7 +16,8 @@ import type { RunDeps } from '../../../services/worker/perform-run.ts'
 import { noTracing } from '../../../services/worker/run-trace.ts'
 import { definition } from '../../support/crew.ts'
 import { seedAutomation } from '../../support/platform.ts'
-import { isSilent, messageOf, responds, says, startFakeModel } from '../crew/fake-model.ts'
+import { isSilent, messageOf, refuses, responds, says, startFakeModel } from '../crew/fake-model.ts'
+import { until } from '../../support/until.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
 import type { BrokenCrew } from './broken-crew.ts'
@@ -77,6 +78,22 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
   const stopped = new AbortController().signal
   const pause = new AbortController().signal
   return performRun(deps, await platform.takeOne(), { drain, pause, stopped })
+}
+
+/** The same, and ends the connection of the first statement that looks for LLM connections. */
+async function runNextCut(more: Partial<RunDeps>) {
+  let outcome: ReturnType<typeof runNext> | undefined
+  await platform.sql.begin(async (tx) => {
+    await tx`lock table llm_connections in access exclusive mode`
+    outcome = runNext(more)
+    await until(async () => {
+      const ended = await platform.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return ended.length > 0
+    })
+  })
+  return outcome
 }
 
 describe('what a run is of', () => {
@@ -242,6 +259,19 @@ describe('a run whose organization has an LLM connection for its model', () => {
     await platform.sql`update llm_connections set provider = 'ollama'`
     const readVariable = () => 'not an address'
     expect((await failureOf({ readVariable }))?.message).toContain('no OpenAI-compatible address')
+  })
+
+  it('names the connection whose key or address is refused', async () => {
+    await connect(platform.automation.organizationId, { name: 'Team gateway' })
+    model.play(refuses(401, 'Unknown key.'))
+    expect(await failureOf()).toEqual({
+      code: 'llm_rejected',
+      message:
+        `The model at ${new URL(model.baseUrl).host} refused the call with HTTP 401: ` +
+        'Unknown key. Check the key of the LLM connection "Team gateway".',
+    })
+    model.play(refuses(404, 'No such model.'))
+    expect((await failureOf())?.message).toMatch(/ Check the LLM connection "Team gateway"\.$/)
   })
 
   it('takes no notice of a connection for another model, or of another organization', async () => {
@@ -458,6 +488,22 @@ describe('a crew that does not take a run', () => {
     })
   })
 
+  it('because it answers too late has it again later, also in a later attempt', async () => {
+    await deployBroken((response, kickoffs) => {
+      if (kickoffs === 1) return
+      begin(response)
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'Late.', usage }))
+    })
+    const id = await platform.kickoff()
+    const patience = { crewPatienceMs: 0, runTimeoutMs: 60_000 }
+    expect(await runNext(patience)).toBe('released')
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', error: null })
+    await platform.sql`update executions set available_at = now() where id = ${id}`
+    expect(await runNext(patience)).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ output: 'Late.' })
+  })
+
   it('because it was never deployed is an error at once', async () => {
     await platform.sql`update deployments set status = 'Crew is Provisioning', url = null`
     const id = await platform.kickoff()
@@ -480,6 +526,24 @@ describe('a run', () => {
       code: 'execution_timeout',
       message: 'The run took longer than 2 s and was ended.',
     })
+  })
+
+  it.each([
+    ['goes on when the database is back in time', undefined, 'completed'],
+    ['goes back to the queue when it is not', 0, 'released'],
+  ])('is prepared anew after the database ended a connection: %s', async (_, patience, outcome) => {
+    await deploy()
+    const { sql } = platform
+    const id = await platform.kickoff()
+    model.play(says('Facts.'), says('A summary.'))
+    expect(await runNextCut({ databasePatienceMs: patience })).toBe(outcome)
+    const released = { status: 'queued', error: null }
+    const done = { status: 'completed', output: 'A summary.' }
+    expect(await platform.get(id)).toMatchObject(patience === 0 ? released : done)
+    await sql`update executions set available_at = now() where id = ${id}`
+    if (patience === 0) expect(await runNext()).toBe('completed')
+    expect(await platform.get(id)).toMatchObject(done)
+    expect(model.requests).toHaveLength(2)
   })
 
   it('goes back to the queue while its crew is unavailable and the worker stops', async () => {

@@ -16,7 +16,12 @@ import {
   sendTestMessage,
 } from '../../../services/platform/webhook-deliveries.ts'
 import { createWebhookKeys, createWebhookSecret } from '../../../services/platform/webhook-keys.ts'
-import { takeLines } from '../../../services/platform/webhook-outbox.ts'
+import {
+  settleAccepted,
+  settleRefused,
+  takeHead,
+  takeLines,
+} from '../../../services/platform/webhook-outbox.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -267,6 +272,31 @@ describe('webhooks', () => {
     expect(new Set(again).size).toBe(1)
   })
 
+  it('go on at once when the database ends a connection while an answer is stored', async () => {
+    const { sql } = platform
+    const receiver = await openReceiver()
+    const webhook = await hook(receiver.origin)
+    const run = await begin()
+    const types = ['first', 'second', 'third']
+    for (const [position, type] of types.entries()) await tell(run, type, position)
+    await sql.begin(async (tx) => {
+      await tx`select from webhook_messages where type = 'first' for update`
+      startSender([receiver.origin])
+      await until(async () => {
+        const ended = await sql`
+          select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`
+        return ended.length > 0
+      })
+    })
+    await settled(3)
+    expect(receiver.types()).toEqual(types)
+    expect(new Set(receiver.ids()).size).toBe(3)
+    expect(await deliveries(webhook)).toMatchObject(
+      types.map(() => ({ state: 'delivered', attempts: 1 })),
+    )
+  })
+
   it('sign with both keys while the key changes', async () => {
     const receiver = await openReceiver()
     const webhook = await hook(receiver.origin)
@@ -454,6 +484,41 @@ describe('the outbox', () => {
       where lease_id is not null`
     const again = await takeLines(sql, { limit: 99, leaseSeconds: 60 })
     expect(again).toHaveLength(9)
+  })
+
+  it('stores what became of a try once, though its sender stores it again', async () => {
+    const { sql } = platform
+    const webhook = await hook('http://127.0.0.1:9')
+    const run = await begin()
+    await tell(run, 'first', 0)
+    await tell(run, 'second', 1)
+    const take = async () => {
+      const [line] = await takeLines(sql, { limit: 1, leaseSeconds: 60 })
+      const head = line && (await takeHead(sql, line, 60))
+      if (!line || !head) throw new Error('nothing is due')
+      return { line, head }
+    }
+    const refused = await take()
+    const problem = 'It answered HTTP 500.'
+    const no = { attempt: { status: 500, problem, durationMs: 1 }, isGone: false }
+    const refuse = () =>
+      settleRefused(sql, refused.line, { head: refused.head, ...no, retrySeconds: [0] })
+    await refuse()
+    await refuse()
+    const waiting = { type: 'first', state: 'waiting', attempts: 1 }
+    expect((await deliveries(webhook)).at(-1)).toMatchObject(waiting)
+    const { line, head } = await take()
+    expect(head).toMatchObject({ id: refused.head.id, tries: 1 })
+    // Another sender has the line now.
+    await refuse()
+    expect(await takeHead(sql, refused.line, 60)).toBeUndefined()
+    const attempt = { status: 204, problem: null, durationMs: 1 }
+    const accepted = () => settleAccepted(sql, line, { id: head.id, attempt })
+    expect([await accepted(), await accepted()]).toEqual([true, true])
+    expect(await deliveries(webhook)).toMatchObject([
+      { type: 'second', state: 'waiting', attempts: 0 },
+      { type: 'first', state: 'delivered', attempts: 2 },
+    ])
   })
 
   it('forgets what was delivered after a week, and the rest after a month', async () => {

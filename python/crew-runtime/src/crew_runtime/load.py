@@ -13,6 +13,10 @@ from .context import Context
 from .project import Entrypoint, ProjectError, source_folders
 from .run import Run
 
+_INPUTS_MAX = 100
+_NAME_MAX = 64
+_DEFAULT_MAX = 1000
+
 
 @dataclass(frozen=True)
 class Crew:
@@ -20,7 +24,10 @@ class Crew:
 
     name: str
     inputs: tuple[str, ...]
+    """The names of those that each run needs."""
     perform: Callable[[Run], Any]
+    optional: tuple[dict[str, Any], ...] = ()
+    """Those with a default: `name`, and `default` where it is JSON."""
 
 
 def load_crew(entrypoint: Entrypoint) -> Crew:
@@ -65,7 +72,8 @@ def _of_file(entrypoint: Entrypoint) -> Crew:
         ) from error
     crew, defaults = load_file(entrypoint.file)
     named = [name for name in _placeholders(crew) if name not in defaults]
-    return _of_crewai(crew, entrypoint, tuple(named), dict(defaults))
+    needs = _Needs(tuple(named), dict(defaults))
+    return _of_crewai(crew, entrypoint, needs, dict(defaults))
 
 
 def _of_object(found: Any, entrypoint: Entrypoint) -> Crew:
@@ -85,12 +93,40 @@ def _of_object(found: Any, entrypoint: Entrypoint) -> Crew:
             f"{entrypoint} is of the type {type(found).__name__}: name a function, a crew or a "
             "flow."
         )
-    named = _placeholders(found) if hasattr(found, "fetch_inputs") else _fields_of_state(found)
-    return _of_crewai(found, entrypoint, named, {})
+    if hasattr(found, "fetch_inputs"):
+        return _of_crewai(found, entrypoint, _Needs(_placeholders(found), {}), {})
+    return _of_crewai(found, entrypoint, _needs_of_flow(found), {})
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """The inputs that a crew needs, and those that it has defaults for."""
+
+    required: tuple[str, ...]
+    defaults: dict[str, Any]
+
+    def optional(self) -> tuple[dict[str, Any], ...]:
+        shown = [
+            {"name": name, **_shown(default)}
+            for name, default in self.defaults.items()
+            if isinstance(name, str) and name.isidentifier() and len(name) <= _NAME_MAX
+        ]
+        return tuple(shown[: max(0, _INPUTS_MAX - len(self.required))])
+
+
+def _shown(default: Any) -> dict[str, Any]:
+    # To leave an input out says the same as None, which no caller may give.
+    if default is None:
+        return {}
+    try:
+        text = json.dumps(default, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return {"default": json.loads(text)} if len(text) <= _DEFAULT_MAX else {}
 
 
 def _of_crewai(
-    crew: Any, entrypoint: Entrypoint, named: tuple[str, ...], defaults: dict[str, Any]
+    crew: Any, entrypoint: Entrypoint, needs: _Needs, defaults: dict[str, Any]
 ) -> Crew:
     def perform(run: Run) -> Any:
         return crew.kickoff(inputs={**defaults, **run.inputs})
@@ -98,7 +134,9 @@ def _of_crewai(
     name = getattr(crew, "name", None)
     given = name if isinstance(name, str) and name not in ("", "crew") else ""
     shown = given or entrypoint.name or entrypoint.project.resolve().name
-    return Crew(shown, entrypoint.inputs or named, perform)
+    if entrypoint.inputs:
+        return Crew(shown, entrypoint.inputs, perform)
+    return Crew(shown, needs.required, perform, needs.optional())
 
 
 def _of_function(function: Callable[..., Any], entrypoint: Entrypoint) -> Crew:
@@ -130,8 +168,25 @@ def _placeholders(crew: Any) -> tuple[str, ...]:
     return tuple(sorted(crew.fetch_inputs()))
 
 
-def _fields_of_state(flow: Any) -> tuple[str, ...]:
-    fields = getattr(type(getattr(flow, "state", None)), "model_fields", None)
+def _needs_of_flow(flow: Any) -> _Needs:
+    """What a flow's state has no value for is needed; all else has a default."""
+    state = getattr(flow, "state", None)
+    if isinstance(state, dict):
+        return _Needs((), {name: state[name] for name in state if name != "id"})
+    fields = getattr(type(state), "model_fields", None)
     if fields is None:
         fields = getattr(getattr(flow, "_initial_state_t", None), "model_fields", {})
-    return tuple(name for name in fields if name != "id")
+    required = [
+        name for name, field in fields.items() if field.is_required() and not hasattr(state, name)
+    ]
+    others = {
+        name: _default_of(state, name, field)
+        for name, field in fields.items()
+        if name not in required and name != "id"
+    }
+    return _Needs(tuple(required), others)
+
+
+def _default_of(state: Any, name: str, field: Any) -> Any:
+    # What a factory made may be of this moment, such as a time.
+    return None if field.default_factory else getattr(state, name, field.default)

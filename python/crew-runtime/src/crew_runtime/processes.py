@@ -158,7 +158,7 @@ class Processes:
             "entrypoint": settings.entrypoint,
         }
         self.name = settings.project.name
-        self.inputs: list[str] = []
+        self.inputs: dict[str, Any] = {"inputs": []}
         self._spare: RunProcess | None = None
         self._looking: RunProcess | None = None
         self._lock = threading.Lock()
@@ -189,7 +189,10 @@ class Processes:
         told = json.loads(line)
         if "problem" in told:
             raise ProjectError(told["problem"])
-        self.name, self.inputs = told["name"], told["inputs"]
+        self.name = told["name"]
+        self.inputs = {"inputs": told["inputs"]}
+        if told["optional"]:
+            self.inputs["optional"] = told["optional"]
         self.order = {**self.order, "name": told["name"], "modules": told["modules"]}
         return told
 

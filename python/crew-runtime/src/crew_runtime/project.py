@@ -109,7 +109,8 @@ def _search(project: Path, root: Path) -> Iterator[_Found]:
         except (SyntaxError, ValueError) as error:
             where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
             raise ProjectError(
-                f"{path.relative_to(project)}{where} is no Python: {error.args[0]}. Correct it."
+                f"{path.relative_to(project)}{where} is not valid Python: {error.args[0]}. "
+                "Correct it."
             ) from None
         module = ".".join(path.relative_to(root).with_suffix("").parts)
         for node in ast.walk(tree):

@@ -78,6 +78,7 @@ def look(order: dict[str, Any], out: int) -> None:
             "entrypoint": str(found),
             "name": crew.name,
             "inputs": list(crew.inputs),
+            "optional": list(crew.optional),
             "modules": _libraries(Path(order["project"])),
         }
     except BaseException as error:
@@ -103,7 +104,8 @@ def explain(error: BaseException) -> str:
             "dependencies in pyproject.toml, or correct the import."
         )
     if isinstance(error, SyntaxError):
-        return f"{error.filename}, line {error.lineno} is no Python: {error.msg}. Correct it."
+        place = f"{error.filename}, line {error.lineno}"
+        return f"{place} is not valid Python: {error.msg}. Correct it."
     if isinstance(error, SystemExit):
         return f"The project ends the program while it is imported: exit {error.code}."
     return f"The project cannot be imported: {name}: {said}. The lines above say where."

@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "name": processes.name,
                 "capabilities": ["journal", "files"],
             },
-            "/inputs": {"inputs": processes.inputs},
+            "/inputs": processes.inputs,
         }
         if self.path not in pages:
             return self._refuse(404, "not_found", f"There is no {self.path} here.")

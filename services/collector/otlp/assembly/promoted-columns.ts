@@ -10,6 +10,7 @@ import { offsetOf, room, writeSigned } from './output'
 import { isModelKind, kindOfName, kindOfWord, kindText, kindTextEnd } from './kinds'
 import { columnOf, findKey, isJsonOf, rankOf } from './promoted-keys'
 import { after, fixedAt, isOwn, readEnd, readTag, readVarint, skipField } from './protobuf'
+import { isSameText, takeText } from './table-texts'
 import { writeText } from './text'
 
 /**
@@ -34,6 +35,18 @@ export function setPromoted(ofCounts: u32, ofNumbers: u32, ofTexts: u32, ofDocum
 /** Called by the host at its start. */
 export function setOperation(column: u32): void {
   operation = column
+}
+
+/** The kind of a call without a word, and a bit for each column of which it has one. */
+let bareCall: u32 = 0
+let modelBits: u32 = 0
+let tokenBits: u32 = 0
+
+/** Called by the host at its start. */
+export function setBareCall(kindOfCall: u32, models: u32, tokens: u32): void {
+  bareCall = kindOfCall
+  modelBits = models
+  tokenBits = tokens
 }
 
 /** By kind: the column that the entity names, and one more; 0 for none. */
@@ -77,8 +90,43 @@ export function promote(hash: u32, pair: usize): void {
 export function setNumber(column: u32, rank: u32, value: f64): void {
   if (rank > <u32>load<u8>(ranks + column)) return
   store<u8>(ranks + column, <u8>rank)
-  store<u32>(values + ((<usize>column) << 3), 0)
+  store<u64>(values + ((<usize>column) << 3), 0)
   store<f64>(numbers + ((<usize>column) << 3), value)
+}
+
+/** By column: a text of its own, where the value begins at 0 and ends behind its bytes. */
+export const ownTexts: usize = memory.data(MAX_PROMOTED_COLUMNS * MAX_COLUMN_BYTES, 16)
+
+/**
+ * Notes a text of `size` bytes that the host has written to the column's place in `ownTexts`,
+ * unless a better key was there.
+ */
+export function setText(column: u32, rank: u32, size: u32): void {
+  if (rank > <u32>load<u8>(ranks + column)) return
+  store<u8>(ranks + column, <u8>rank)
+  store<u32>(values + ((<usize>column) << 3), 0)
+  store<u32>(values + ((<usize>column) << 3), size + 1, 4)
+}
+
+/** The rank of the operation's key with which the name of a step is that of its span. */
+let namedRank: u8 = NO_RANK
+/** The word with which the name of an agent is that of a workflow, and their columns. */
+let workflowWord: usize = 0
+let workflowWordEnd: usize = 0
+let agentColumn: usize = 0
+let workflowColumn: usize = 0
+
+/** Called by the host at its start. */
+export function setNamedBySpan(rank: u32): void {
+  namedRank = <u8>rank
+}
+
+/** Called by the host at its start: the word has the `size` bytes that were written last. */
+export function setWorkflow(size: u32, ofAgent: u32, ofWorkflow: u32): void {
+  workflowWord = takeText(size)
+  workflowWordEnd = workflowWord + size
+  agentColumn = ofAgent
+  workflowColumn = ofWorkflow
 }
 
 /** The kind of the span; 0 for none. */
@@ -95,13 +143,44 @@ export function complete(name: usize, nameEnd: usize): void {
   }
   kind = kindOf(name, nameEnd)
   const column = <usize>load<u8>(entityColumns + kind)
-  if (column != 0 && isPromoted(columns) && !isPromoted(column - 1)) adoptEntity(column - 1)
+  if (column == 0 || isPromoted(column - 1)) return
+  if (isPromoted(columns)) adoptEntity(column - 1)
+  else if (load<u8>(ranks + operation) == namedRank) adoptName(column - 1, name, nameEnd)
+}
+
+function adoptName(column: usize, name: usize, nameEnd: usize): void {
+  const size = nameEnd - name
+  if (size == 0 || size > MAX_COLUMN_BYTES) return
+  memory.copy(ownTexts + column * MAX_COLUMN_BYTES, name, size)
+  setText(<u32>column, 0, <u32>size)
+}
+
+/** Moves the name that the conventions give an agent to the workflow that it is. */
+function adoptWorkflow(): void {
+  if (load<u8>(ranks + agentColumn) != 0 || isPromoted(workflowColumn)) return
+  store<u8>(ranks + workflowColumn, 0)
+  store<u8>(jsonTexts + workflowColumn, 0)
+  store<u64>(values + (workflowColumn << 3), load<u64>(values + (agentColumn << 3)))
+  store<u8>(ranks + agentColumn, NO_RANK)
 }
 
 function kindOf(name: usize, nameEnd: usize): u32 {
   textAt = 0
   const end = isPromoted(operation) ? textEnd(operation) : 0
-  return end > textAt ? kindOfWord(textAt, end) : kindOfName(name, nameEnd)
+  if (end > textAt) {
+    if (isSameText(textAt, end, workflowWord, workflowWordEnd)) adoptWorkflow()
+    return kindOfWord(textAt, end)
+  }
+  const named = kindOfName(name, nameEnd)
+  if (named != 0) return named
+  return hasAnyOf(tokenBits) && hasAnyOf(modelBits) ? bareCall : 0
+}
+
+function hasAnyOf(bits: u32): bool {
+  for (; bits != 0; bits &= bits - 1) {
+    if (isPromoted(<usize>ctz(bits))) return true
+  }
+  return false
 }
 
 function adoptEntity(column: usize): void {
@@ -217,6 +296,7 @@ function textEnd(column: usize): usize {
   const at = valueAt(column)
   const end = valueEnd(column)
   if (at >= end) return 0
+  if (at == 0) return ownTextEnd(column, end - 1)
   const tag = readTag(at)
   isJsonText = isOwn && tag == ANY_VALUE_JSON_TEXT
   if (isJsonText) {
@@ -231,6 +311,13 @@ function textEnd(column: usize): usize {
   if (load<u8>(jsonTexts + column) != 0) stop = withoutQuotes(stop)
   textSize = stop - textAt
   return stop
+}
+
+function ownTextEnd(column: usize, size: usize): usize {
+  isJsonText = false
+  textAt = ownTexts + column * MAX_COLUMN_BYTES
+  textSize = size
+  return textAt + size
 }
 
 const QUOTE: u8 = 0x22

@@ -28,7 +28,7 @@ export async function checkStorage({ cluster, installation }: PreflightContext):
   })
   if ('failure' in result) {
     return result.failure.status === 403
-      ? skipped('StorageClasses may not be listed by whoever asks')
+      ? skipped('your account may not list StorageClasses')
       : unreachable(result.failure)
   }
   const parsed = v.safeParse(storageClasses, result.object)

@@ -39,7 +39,7 @@ export function resetLinkRoutes(deps: WebDeps, { getOther, show }: PeopleDesk): 
     }
     const url = `${config.PLATFORM_BASE_URL}/reset-password/${token}`
     const text =
-      `Whoever opens this link within ${LINK_MINUTES.password / 60} hours can give the ` +
+      `A person who opens this link within ${LINK_MINUTES.password / 60} hours can give the ` +
       `account of ${person.name} a new password, once. It replaces an earlier link.`
     const title = 'A new password'
     const mailed = await mailLink(c, deps, { to: person.email ?? '', subject: title, text, url })

@@ -11,6 +11,7 @@ import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { runPath } from '../frame/addresses.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
 import { approvalsPage } from './page.ts'
@@ -56,7 +57,8 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
       throw thrown
     }
     c.var.wide['kickoff_id'] = run.id
-    return c.redirect('/approvals?notice=approval-decided', 303)
+    const back = fields.get('back') === 'run' ? runPath(automation, run) : '/approvals'
+    return c.redirect(`${back}?notice=approval-decided`, 303)
   })
 
   return routes

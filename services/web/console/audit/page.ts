@@ -42,7 +42,7 @@ export function auditPage(view: AuditPage): Html {
           <h1>Audit</h1>
           <p class="hint">
             ${countLine(list, query.of ? ' of the platform' : ` of ${session.organization}`)}. Each
-            was written together with what it tells of, and nobody can change it.
+            was written in the same transaction as its change, and cannot be edited.
           </p>
         </div>
         <a class="button push" href="/audit-export${queryOf({ ...query })}">Export as NDJSON</a>

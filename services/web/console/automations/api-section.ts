@@ -3,6 +3,7 @@ import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
 import type { InputField } from '../../../platform/crew-inputs.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import { exampleInputs } from '../../../platform/input-schema.ts'
+import { addressProblem } from '../../../shared/outgoing/address.ts'
 import type { Snippet, SnippetsFor } from './client-snippets.ts'
 import { kickoffCommand, statusCommand } from '../frame/commands.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
@@ -27,7 +28,7 @@ export function apiSection(section: ApiSection): Html {
   const target = {
     clientId: oauthClientId ?? 'CLIENT_ID',
     scope: oauth?.scope ?? '',
-    tokenUrl: oauth?.tokenUrl ?? undefined,
+    tokenUrl: plainUrl(oauth?.tokenUrl),
   }
   const snippets = snippetsFor({ apiUrl, inputs, oauth: isOn ? target : undefined })
   return html`<section class="card" aria-labelledby="api">
@@ -43,6 +44,10 @@ export function apiSection(section: ApiSection): Html {
     <div class="tab-group">${snippets.map(snippet)}</div>
   </section>`
 }
+
+/** Callers send a secret there, with programs that may read another spelling in their own way. */
+const plainUrl = (url: string | null | undefined): string | undefined =>
+  url && addressProblem(url) === undefined ? url : undefined
 
 function oauthHint(clientId: string | null, tokenUrl: string | undefined): Html {
   if (clientId === null)

@@ -27,7 +27,7 @@ export function budgetsSection({ automation, budgets }: BudgetsSection): Html {
             )}
           </ul>`
         : html`<p class="hint">
-            What its models cost is not limited here. The budgets of the organization hold as well.
+            This automation has no budget of its own. Those of the organization apply.
           </p>`
     }
     <p>

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { AutomationLife } from '../../../platform/automation-life.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Budget } from '../../../platform/budgets.ts'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
@@ -9,6 +10,7 @@ import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 import { budgetsSection } from './budgets-section.ts'
 
 /** The settings of an automation, as its routes read them. */
@@ -17,6 +19,7 @@ export interface SettingsPage {
   readonly automation: Automation
   readonly definition: CrewDefinition
   readonly budgets: readonly Budget[]
+  readonly life: AutomationLife
   readonly notice?: string | undefined
   readonly limitProblem?: string
 }
@@ -31,7 +34,7 @@ export function settingsPage(view: SettingsPage): Html {
         <div>${limitSection(view)} ${budgetsSection(view)}</div>
         <div>
           ${clientSection(automation)}
-          ${isOwnCrew(definition) ? crewSettingsSection(automation) : ''}
+          ${isOwnCrew(definition) ? crewSettingsSection(automation) : lifeSection(view)}
         </div>
       </div>`,
   )
@@ -96,3 +99,32 @@ const crewSettingsSection = ({ automationId }: Automation): Html =>
       <a class="button danger" href="/automations/${automationId}/delete">Delete the automation</a>
     </p>
   </section>`
+
+/** Stops, starts and deletes an automation that is designed here. */
+function lifeSection({ session, automation, life }: SettingsPage): Html {
+  const path = `/automations/${automation.automationId}`
+  return html`<section class="card" aria-labelledby="life">
+    <div class="card-head"><h2 id="life">Stop or delete</h2></div>
+    <p class="hint">
+      ${
+        life.stoppedAt
+          ? 'It is stopped: runs wait in the queue until it is started.'
+          : 'Runs of a stopped automation wait in the queue until it is started. Those that go ' +
+            'on end by themselves.'
+      }
+    </p>
+    ${
+      life.stoppedAt
+        ? html`<form method="post" action="${path}/crew/start">
+            ${csrfField(session.csrfToken)}
+            <button class="button">Start the automation</button>
+          </form>`
+        : finalForm(session, {
+            action: `${path}/crew/stop`,
+            what: 'Stop the automation',
+            verb: 'Stop it',
+          })
+    }
+    <p><a class="button danger" href="${path}/delete">Delete the automation</a></p>
+  </section>`
+}

@@ -22,8 +22,9 @@ export interface StartSection {
   readonly form: StartForm | undefined
 }
 
-/** The form that starts a run, with a field for each input of the crew. */
+/** The form that starts a run, with a field for each input; none for a crew that failed. */
 export function startSection({ session, automation, fields, form }: StartSection): Html {
+  if (automation.status === 'Crew has Failed') return failedSection(automation)
   return html`<section class="card" aria-labelledby="run">
     <div class="card-head"><h2 id="run">Start a run</h2></div>
     ${problemBox(form?.problem)}
@@ -41,3 +42,12 @@ export function startSection({ session, automation, fields, form }: StartSection
     </form>
   </section>`
 }
+
+const failedSection = ({ automationId }: Automation): Html =>
+  html`<section class="card" aria-labelledby="run">
+    <div class="card-head"><h2 id="run">Start a run</h2></div>
+    <p class="hint">
+      Its crew has failed: a run would find nothing that takes it.
+      <a href="/automations/${automationId}/deployments">Deploy it again</a> first.
+    </p>
+  </section>`

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { findAutomationOauth } from '../../../platform/automation-oauth.ts'
+import { getAutomationLife } from '../../../platform/automation-life.ts'
 import { getDefinition, limitConcurrency } from '../../../platform/automations.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import { listBudgets } from '../../../platform/budgets.ts'
@@ -58,10 +59,10 @@ export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
     c: Context<SignedIn>,
     automation: Automation,
   ): Promise<SettingsPage> => {
-    const { organizationId, id: deploymentId } = automation
     const definition = await getDefinition(sql, automation)
-    const budgets = await listBudgets(sql, { organizationId, deploymentId })
-    return { session: c.var.session, automation, definition, budgets }
+    const budgets = await listBudgets(sql, { ...automation, deploymentId: automation.id })
+    const view = { automation, definition, budgets, life: await getAutomationLife(sql, automation) }
+    return { session: c.var.session, ...view }
   }
 
   routes.get('/automations/:automationId/settings', session, async (c) => {

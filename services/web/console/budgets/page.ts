@@ -38,7 +38,7 @@ export function budgetsPage(view: BudgetsPage): Html {
   const title = 'Budgets'
   const hint =
     `Limits on what the models of ${name} cost. A run without room waits before its next call, ` +
-    'and goes on once it is resumed. Days and months are those of UTC.'
+    'and continues once it is resumed. Days and months are those of UTC.'
   const head = html`<div class="page-head">
     <div>
       <h1>${title}</h1>

@@ -23,7 +23,7 @@ export function stateOf(connection: OauthConnection): ConnectionState {
   const { status, statusReason, failure, isExpired, isRenewable, kind } = connection
   if (status === 'pending') {
     const isToken = kind === 'static_token'
-    const advice = isToken ? 'It has no token. Enter one.' : 'Nobody has connected it yet.'
+    const advice = isToken ? 'It has no token. Enter one.' : 'It is not connected yet.'
     return { tone: 'waiting', word: isToken ? 'no token' : 'not connected', advice }
   }
   if (status === 'needs_authorization') {

@@ -7,8 +7,12 @@ import { copyable, csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { automationPath } from './own-crew.ts'
 
-/** The field for an archive. */
-export const sourceField = (): Html =>
+const NOT_SHUT_IN =
+  'It runs as the person who started the platform, and reaches what they reach, the data of ' +
+  'other organizations as well: deploy only what you trust.'
+
+/** The field for an archive; a program that runs on this machine is not shut in. */
+export const sourceField = (runsHere: boolean): Html =>
   html`<label
       >Source
       <input
@@ -22,7 +26,7 @@ export const sourceField = (): Html =>
     <p class="hint under" id="source-hint">
       The folder of a CrewAI project or another Python program as .zip or .tar.gz, of at most 64
       MiB. Environments, caches, <span class="mono">.git</span> and
-      <span class="mono">.env</span> are left out.
+      <span class="mono">.env</span> are left out. ${runsHere ? NOT_SHUT_IN : ''}
     </p>`
 
 interface DeployForm {
@@ -30,10 +34,18 @@ interface DeployForm {
   readonly automation: Automation
   readonly apiUrl: string
   readonly problem?: string | undefined
+  /** Programs run as processes of this machine. */
+  readonly runsHere: boolean
 }
 
 /** The form that deploys another source, and how to do the same without a browser. */
-export const deploySection = ({ session, automation, apiUrl, problem }: DeployForm): Html =>
+export const deploySection = ({
+  session,
+  automation,
+  apiUrl,
+  problem,
+  runsHere,
+}: DeployForm): Html =>
   html`<section class="card" aria-labelledby="deploy">
     <div class="card-head"><h2 id="deploy">Deploy a source</h2></div>
     ${problemBox(problem)}
@@ -43,7 +55,7 @@ export const deploySection = ({ session, automation, apiUrl, problem }: DeployFo
       enctype="multipart/form-data"
       class="stack"
     >
-      ${csrfField(session.csrfToken)} ${sourceField()}
+      ${csrfField(session.csrfToken)} ${sourceField(runsHere)}
       <div class="buttons"><button class="button primary">Deploy</button></div>
     </form>
     <details class="more">

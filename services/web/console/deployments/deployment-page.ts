@@ -8,7 +8,7 @@ import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
-import { crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
+import { deployerOf, crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
 
 const LOG_CHARACTERS_SHOWN = 40_000
 
@@ -145,15 +145,15 @@ function factsSection(deployment: ListedDeployment): Html {
       <dd class="mono select break">${source.digest.slice(0, 16)}</dd>
       ${moment('Made', createdAt)} ${moment('Online', onlineAt)} ${moment('Ended', endedAt)}
       <dt>By</dt>
-      <dd>${deployment.createdBy ?? 'API'}</dd>
+      <dd>${deployerOf(deployment)}</dd>
       ${
         rolledBackFrom === null
           ? ''
           : html`<dt>As</dt>
               <dd>Deployment ${rolledBackFrom}</dd>`
       }
-      <dt>Way</dt>
-      <dd>${settings.way ?? 'As the platform decides'}</dd>
+      <dt>Way to run it</dt>
+      <dd>${settings.way ?? 'Default of the platform'}</dd>
       ${
         image === null
           ? ''

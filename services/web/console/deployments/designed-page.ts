@@ -31,7 +31,7 @@ export function designedPage({ session, automation, running, versions }: Designe
           <div class="card-head"><h2 id="next">Deploy a change</h2></div>
           <p class="hint">
             This automation runs the newest published version of its project. Publishing one takes
-            effect with the next run; runs that go on keep theirs.
+            effect with the next run; runs in progress keep theirs.
           </p>
           <div class="buttons">
             <a class="button primary" href="${project}/new-version?from=${running.number}">Edit</a>

@@ -9,12 +9,14 @@ import { textField } from './parts.ts'
 /** The form of a new automation. */
 export interface NewPage {
   readonly session: Session
+  /** Programs run as processes of this machine. */
+  readonly runsHere: boolean
   readonly name?: string
   readonly problem?: string | undefined
 }
 
 /** The page of the ways to a new automation: design it, import it, or deploy a program. */
-export const newPage = ({ session, name = '', problem }: NewPage): Html =>
+export const newPage = ({ session, runsHere, name = '', problem }: NewPage): Html =>
   page(
     { title: 'New automation', session, current: '/automations' },
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
@@ -40,7 +42,7 @@ export const newPage = ({ session, name = '', problem }: NewPage): Html =>
         ${problemBox(problem)}
         <form method="post" action="/new-automation" enctype="multipart/form-data" class="stack">
           ${csrfField(session.csrfToken)} ${textField({ name: 'name', label: 'Name', value: name })}
-          ${sourceField()}
+          ${sourceField(runsHere)}
           <div class="buttons"><button class="button">Create and deploy</button></div>
         </form>
         <details class="more">

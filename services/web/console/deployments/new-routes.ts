@@ -21,8 +21,11 @@ export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
   const receive = createFormReceiver(deps)
+  const runsHere = config.CREW_PROCESSES
 
-  routes.get('/new-automation', session, (c) => c.html(newPage({ session: c.var.session })))
+  routes.get('/new-automation', session, (c) =>
+    c.html(newPage({ session: c.var.session, runsHere })),
+  )
 
   routes.post('/new-automation', session, async (c) => {
     let name = ''
@@ -38,7 +41,7 @@ export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
       return c.redirect(deploymentPath(made.automation, made.deployment), 303)
     } catch (thrown) {
       if (!isOfSource(thrown)) throw thrown
-      const view = { session: c.var.session, name, problem: thrown.message }
+      const view = { session: c.var.session, runsHere, name, problem: thrown.message }
       return c.html(newPage(view), thrown.status)
     }
   })
@@ -50,7 +53,8 @@ export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
       return c.redirect(`${automationPath(automation)}/environment`, 303)
     } catch (thrown) {
       if (!isOfSource(thrown)) throw thrown
-      return c.html(newPage({ session: c.var.session, problem: thrown.message }), thrown.status)
+      const view = { session: c.var.session, runsHere, problem: thrown.message }
+      return c.html(newPage(view), thrown.status)
     }
   })
   return routes

@@ -4,22 +4,15 @@ import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
 import { IMAGES_KEPT } from '../../../platform/crew-images.ts'
 import type { CrewStorage } from '../../../platform/crew-storage.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import { automationTabs } from '../frame/automation-tabs.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { byteSize } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import {
-  automationPill,
-  automationReason,
-  emptyState,
-  noticeBox,
-  time,
-  warningBox,
-} from '../frame/parts.ts'
+import { automationReason, emptyState, noticeBox, time, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deploySection } from './deploy-form.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
-import { crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
+import { deployerOf, isOpen, postButton, sourceText, statePill } from './parts.ts'
 
 /** The page of the crew of an automation, as its routes read it. */
 export interface CrewPage {
@@ -29,6 +22,8 @@ export interface CrewPage {
   readonly deployments: readonly ListedDeployment[]
   /** The address of the automation in the API. */
   readonly apiUrl: string
+  /** Programs run as processes of this machine. */
+  readonly runsHere: boolean
   /** What the organization's sources and images take, and may take, in bytes. */
   readonly storage: CrewStorage & { readonly quotaBytes: number }
   readonly notice?: string | undefined
@@ -37,60 +32,61 @@ export interface CrewPage {
 }
 
 /** The page of the crew of an automation: how it is, what was deployed, and what to do with it. */
-export function crewPage(view: CrewPage): Html {
-  const { session, crew, notice, problem, apiUrl } = view
-  const { automation } = crew
-  return page(
-    { title: `Crew of ${automation.name}`, session, current: '/automations' },
-    html`${crumbs(automation)} ${automationTabs(automation, 'deploy')} ${noticeBox(notice)}
-      ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
-      <div class="columns side-first">
-        <div>${crewParts(view)}</div>
-        <div>${deploySection({ session, automation, apiUrl, problem })} ${lifeSection(view)}</div>
-      </div>`,
+export const crewPage = (view: CrewPage): Html =>
+  page(
+    {
+      title: `Crew of ${view.crew.automation.name}`,
+      session: view.session,
+      current: '/automations',
+    },
+    crewParts(view),
   )
-}
 
-/** What changes while a deployment goes on; the script of the console asks for it again. */
+/**
+ * The content of the page. The script of the console asks for it again while a deployment is in
+ * progress, and swaps the parts that differ.
+ */
 export function crewParts(view: CrewPage): Html {
-  const { crew, deployments } = view
+  const { session, crew, deployments, notice, problem, apiUrl, runsHere } = view
   const { automation } = crew
-  const { status, statusReason } = automation
   const isLive = deployments.some(isOpen) || crew.settings.removingSince !== null
   return html`<div
     data-live="${isLive ? `${automationPath(automation)}/crew/live` : ''}"
-    data-say="${status}"
+    data-say="${automation.status}"
   >
-    <div class="page-head" data-part="head">
-      <h1>Crew of ${automation.name}</h1>
-      ${automationPill(status)}
-      ${
-        isLive
-          ? html`<div class="buttons push" data-without-script>
-              <a class="button" href="${automationPath(automation)}/deployments">Refresh</a>
-            </div>`
-          : ''
-      }
+    <div data-part="head">
+      ${automationHead({ automation, tab: 'deploy', aside: isLive ? refresh(view) : '' })}
     </div>
-    <div data-part="reason">
-      ${deployments.length > 0 ? automationReason({ status, statusReason }) : ''}
+    ${noticeBox(notice)}
+    ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
+    <div class="columns side-first">
+      <div>
+        <div data-part="reason">${deployments.length > 0 ? automationReason(automation) : ''}</div>
+        <section class="card flush" aria-labelledby="history" data-part="history">
+          <div class="card-head"><h2 id="history">Deployments</h2></div>
+          ${deployments.length > 0 ? history(view) : nothingDeployed(view)}
+        </section>
+      </div>
+      <div>
+        ${deploySection({ session, automation, apiUrl, problem, runsHere })} ${lifeSection(view)}
+      </div>
     </div>
-    <section class="card flush" aria-labelledby="history" data-part="history">
-      <div class="card-head"><h2 id="history">Deployments</h2></div>
-      ${
-        deployments.length > 0
-          ? history(view)
-          : emptyState(
-              'play',
-              'Nothing is deployed yet',
-              html`<a href="#deploy">Send a source</a>, and what becomes of it is shown here. If the
-                crew needs keys or other settings, give it
-                <a href="${automationPath(automation)}/environment">its environment</a> first.`,
-            )
-      }
-    </section>
   </div>`
 }
+
+const refresh = ({ crew }: CrewPage): Html =>
+  html`<div class="buttons push" data-without-script>
+    <a class="button" href="${automationPath(crew.automation)}/deployments">Refresh</a>
+  </div>`
+
+const nothingDeployed = ({ crew }: CrewPage): Html =>
+  emptyState(
+    'play',
+    'Nothing is deployed yet',
+    html`<a href="#deploy">Send a source</a>, and its progress is shown here. If the crew needs keys
+      or other settings, give it
+      <a href="${automationPath(crew.automation)}/environment">its environment</a> first.`,
+  )
 
 const history = ({ crew: { automation }, deployments, storage }: CrewPage): Html =>
   html`<table class="list">
@@ -115,7 +111,7 @@ const history = ({ crew: { automation }, deployments, storage }: CrewPage): Html
               </td>
               <td class="state">${statePill(each.state)}</td>
               <td data-label="Since">${time(each.stateSince)}</td>
-              <td data-label="By">${each.createdBy ?? 'API'}</td>
+              <td data-label="By">${deployerOf(each)}</td>
             </tr>`,
         )}
       </tbody>

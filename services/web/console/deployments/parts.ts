@@ -31,6 +31,10 @@ export function sourceText({ source }: Pick<ListedDeployment, 'source'>): string
   return `${what}, ${plural(fileCount, 'file')}, ${byteSize(size)}`
 }
 
+/** Who deployed: a person, a token by its name, or a push. */
+export const deployerOf = ({ createdBy, source }: ListedDeployment): string =>
+  createdBy ?? (source.gitCommit === null ? 'API' : 'Git')
+
 /** The way from the list of automations to a page. */
 export const crumbs = (
   automation: Pick<Automation, 'automationId' | 'name'>,

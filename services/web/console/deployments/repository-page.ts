@@ -43,28 +43,41 @@ export function repositoryPage(view: RepositoryPage): Html {
   )
 }
 
-const pathOf = ({ crew }: RepositoryPage): string =>
+/** The automation whose pull is shown, and to whom. */
+type PullSection = Pick<RepositoryPage, 'session' | 'crew'>
+
+const pathOf = ({ crew }: PullSection): string =>
   `${automationPath(crew.automation)}/crew-repository`
 
-const pullSection = (view: RepositoryPage, repository: SourceRepository): Html => {
+/** The last pull; the script of the console asks for it again while there is one. */
+export function pullSection(view: PullSection, repository: SourceRepository): Html {
   const { lastCommit, pulledAt, failure, failedAt, isPulling } = repository
-  return html`<section class="card" aria-labelledby="pull">
-    <div class="card-head"><h2 id="pull">Last pull</h2></div>
-    ${failure && failedAt ? warningBox(html`${failure} (${time(failedAt)})`) : ''}
-    <p>
-      ${
-        pulledAt && lastCommit
-          ? html`Commit <span class="mono">${lastCommit.slice(0, 12)}</span>, ${time(pulledAt)}.`
-          : 'Nothing was pulled yet.'
-      }
-      ${isPulling ? 'A worker is pulling it.' : ''}
-    </p>
-    <p class="hint">A commit that is deployed already is not deployed again.</p>
-    <div class="buttons">
-      ${postButton(view.session, { action: `${pathOf(view)}/pull`, text: 'Pull now' })}
-      <a class="button" href="${pathOf(view)}">Refresh</a>
-    </div>
-  </section>`
+  return html`<div
+    data-live="${isPulling ? `${pathOf(view)}/live` : ''}"
+    data-say="${isPulling ? 'Pulling' : failure ? 'The pull has failed' : 'Pulled'}"
+  >
+    <section class="card" aria-labelledby="pull" data-part="pull">
+      <div class="card-head"><h2 id="pull">Last pull</h2></div>
+      ${failure && failedAt ? warningBox(html`${failure} (${time(failedAt)})`) : ''}
+      <p>
+        ${
+          pulledAt && lastCommit
+            ? html`Commit <span class="mono">${lastCommit.slice(0, 12)}</span>, ${time(pulledAt)}.`
+            : 'Nothing was pulled yet.'
+        }
+        ${isPulling ? 'A worker is pulling it.' : ''}
+      </p>
+      <p class="hint">A commit that is deployed already is not deployed again.</p>
+      <div class="buttons">
+        ${postButton(view.session, { action: `${pathOf(view)}/pull`, text: 'Pull now' })}
+        ${
+          isPulling
+            ? html`<a class="button" href="${pathOf(view)}" data-without-script>Refresh</a>`
+            : ''
+        }
+      </div>
+    </section>
+  </div>`
 }
 
 function formSection(view: RepositoryPage): Html {

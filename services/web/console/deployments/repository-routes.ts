@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { findRepository } from '../../../platform/source-repositories.ts'
+import { findRepository, getRepository } from '../../../platform/source-repositories.ts'
 import {
   repositoryDirectoryProblem,
   repositoryRefProblem,
@@ -16,7 +16,7 @@ import type { GivenRepository } from '../../crew-api/change-repository.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
-import { repositoryPage } from './repository-page.ts'
+import { pullSection, repositoryPage } from './repository-page.ts'
 import type { TypedRepository } from './repository-page.ts'
 
 const PATH = '/automations/:automationId/crew-repository'
@@ -33,6 +33,15 @@ export function repositoryPageRoutes(deps: WebDeps): Hono<SignedIn> {
     c.redirect(`${automationPath(automation)}/crew-repository?notice=${notice}`, 303)
 
   routes.get(PATH, session, async (c) => show(c, await getOwnCrew(c, sql)))
+
+  routes.get(`${PATH}/live`, session, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const repository = await getRepository(sql, crew)
+    const { isPulling, pulledAt, failedAt } = repository
+    const etag = `W/"${[isPulling, pulledAt?.getTime(), failedAt?.getTime()].join('.')}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(pullSection({ session: c.var.session, crew }, repository), 200, { etag })
+  })
 
   routes.post(PATH, session, form, async (c) => {
     const crew = await getOwnCrew(c, sql)

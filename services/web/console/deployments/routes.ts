@@ -7,12 +7,11 @@ import {
 } from '../../../platform/crew-deployments.ts'
 import { countCrewStorage } from '../../../platform/crew-storage.ts'
 import {
-  findCrewSettings,
-  removeCrew,
-  restartCrew,
-  startCrew,
-  stopCrew,
-} from '../../../platform/crew-settings.ts'
+  removeAutomation,
+  startAutomation,
+  stopAutomation,
+} from '../../../platform/automation-life.ts'
+import { findCrewSettings, restartCrew } from '../../../platform/crew-settings.ts'
 import { getRunVersion, listPublished } from '../../../platform/project-versions.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
@@ -30,7 +29,6 @@ import type { DesignedPage } from './designed-page.ts'
 import { environmentRoutes } from './environment-routes.ts'
 import { newAutomationRoutes } from './new-routes.ts'
 import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
 import { crewPage, crewParts } from './page.ts'
 import type { CrewPage } from './page.ts'
 import { createFormReceiver, isOfSource } from './receive-form.ts'
@@ -99,6 +97,7 @@ function createReader({ sql, config }: WebDeps) {
         ...(await countCrewStorage(sql, crew.automation.organizationId)),
         quotaBytes: config.CREW_STORAGE_MAX,
       },
+      runsHere: config.CREW_PROCESSES,
       apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
       notice: noticeOf(c.req.query('notice')),
     }
@@ -117,9 +116,8 @@ async function readDesigned(
 }
 
 const ACTIONS = [
-  ['restart', 'crew_restarted', restartCrew],
-  ['stop', 'crew_stopped', stopCrew],
-  ['start', 'crew_started', startCrew],
+  ['stop', 'crew_stopped', stopAutomation],
+  ['start', 'crew_started', startAutomation],
 ] as const
 
 /** What is done to a crew as it is, up to its end. */
@@ -137,33 +135,43 @@ function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
     })
     return c.redirect(deploymentPath(crew.automation, deployment), 303)
   })
+  routes.post(`${path}/crew/restart`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_restarted',
+      change: (tx) => restartCrew(tx, crew),
+    })
+    return c.redirect(`${automationPath(crew.automation)}/deployments?notice=crew-restart`, 303)
+  })
   for (const [verb, action, act] of ACTIONS) {
     routes.post(`${path}/crew/${verb}`, session, form, async (c) => {
-      const crew = await getOwnCrew(c, sql)
-      await recordChange({ sql, ...c.var }, crew.automation, {
+      const automation = await getOwnAutomation(c, sql)
+      await recordChange({ sql, ...c.var }, automation, {
         action,
-        change: (tx) => act(tx, crew),
+        change: (tx) => act(tx, automation),
       })
-      return c.redirect(`${automationPath(crew.automation)}/deployments?notice=crew-${verb}`, 303)
+      const tab = (await findCrewSettings(sql, automation.id)) ? 'deployments' : 'settings'
+      return c.redirect(`${automationPath(automation)}/${tab}?notice=crew-${verb}`, 303)
     })
   }
 
   routes.get(`${path}/delete`, session, async (c) => {
-    const crew = await getOwnCrew(c, sql)
-    return c.html(deletePage(c, crew))
+    const automation = await getOwnAutomation(c, sql)
+    const isOwn = (await findCrewSettings(sql, automation.id)) !== undefined
+    return c.html(deletePage(c, automation, isOwn))
   })
   routes.post(`${path}/delete`, session, form, async (c) => {
-    const crew = await getOwnCrew(c, sql)
-    await recordChange({ sql, ...c.var }, crew.automation, {
+    const automation = await getOwnAutomation(c, sql)
+    await recordChange({ sql, ...c.var }, automation, {
       action: 'automation_removed',
-      change: (tx) => removeCrew(tx, crew),
+      change: (tx) => removeAutomation(tx, automation),
     })
     return c.redirect('/automations?notice=automation-removed', 303)
   })
   return routes
 }
 
-const deletePage = (c: Context<SignedIn>, { automation }: OwnCrew) =>
+const deletePage = (c: Context<SignedIn>, automation: Automation, isOwn: boolean) =>
   confirmPage({
     session: c.var.session,
     crumbs: [
@@ -171,10 +179,13 @@ const deletePage = (c: Context<SignedIn>, { automation }: OwnCrew) =>
       { path: automationPath(automation), name: automation.name },
     ],
     question: `Delete ${automation.name}?`,
-    consequence:
-      'Its crew is stopped, and its runs, deployments, logs, variables and sources are deleted. ' +
-      'This cannot be undone.',
+    consequence: isOwn
+      ? 'Its crew is stopped, and its runs, deployments, logs, variables and sources are ' +
+        'deleted. This cannot be undone.'
+      : 'Its runs, schedules, webhooks, budgets and tokens are deleted, and its address answers ' +
+        'no more. This cannot be undone. Its project stays; publishing a version of it makes a ' +
+        'new automation.',
     action: `${automationPath(automation)}/delete`,
     verb: 'Delete the automation',
-    back: `${automationPath(automation)}/deployments`,
+    back: `${automationPath(automation)}/${isOwn ? 'deployments' : 'settings'}`,
   })

@@ -96,7 +96,7 @@ const choice = (
   html`<label
       >${label}
       <select name="${name}">
-        <option value="">As the platform decides</option>
+        <option value="">Default of the platform</option>
         ${values.map(
           (value) =>
             html`<option value="${value}" ${value === typed[name] ? 'selected' : ''}>
@@ -123,6 +123,6 @@ ${typed['egress'] ?? ''}</textarea>
       name: 'egress',
       problem: problems['egress'],
       hint:
-        'One in a line, such as api.example.com or 10.20.0.0/16, beside what every crew may ' +
-        'reach.',
+        'One in a line, such as api.example.com, 10.20.0.0/16 or internet, beside what every ' +
+        'crew may reach, and within what the operator allows.',
     })}`

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { deployAgain } from '../../../platform/crew-deployments.ts'
+import { checkReach, reachRulesOf } from '../../../platform/crew-reach.ts'
 import { checkResources } from '../../../platform/crew-resources.ts'
 import { changeSettings } from '../../../platform/crew-settings-fields.ts'
 import type { CrewSettings } from '../../../platform/crew-settings.ts'
@@ -57,14 +58,19 @@ export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
   return routes
 }
 
+const FIELDS: ReadonlyMap<unknown, string> = new Map([
+  ['memory', 'memory_limit'],
+  ['CPU', 'cpu_limit'],
+])
+
 /** What is more than the operator allows, at its field. */
 function findExcess(settings: CrewSettings, config: WebConfig): TypedSettings | undefined {
   try {
     checkResources(settings, config)
+    checkReach(settings.egress, reachRulesOf(config))
     return undefined
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown
-    const field = thrown.details['resource'] === 'memory' ? 'memory_limit' : 'cpu_limit'
-    return { [field]: thrown.message }
+    return { [FIELDS.get(thrown.details['resource']) ?? 'egress']: thrown.message }
   }
 }

@@ -40,17 +40,20 @@ export const findPage = ({ session, text, entries }: FindPage): Html =>
           <button class="button primary">Search</button>
         </div>
       </form>
-      ${text === undefined ? '' : found(entries)}`,
+      ${text === undefined ? '' : found(text, entries)}`,
   )
 
-const found = (entries: readonly Entry[]): Html =>
+const found = (text: string, entries: readonly Entry[]): Html =>
   html`<section class="card flush" aria-label="Found">
     ${
       entries.length === 0
         ? emptyState(
             'search',
             'Nothing found',
-            'No automation and no project has this in its name.',
+            html`No automation and no project has this in its name.
+              <a href="/executions?text=${encodeURIComponent(text)}"
+                >Search the inputs and outputs of runs</a
+              >`,
           )
         : html`<table class="list">
             <caption class="unseen">

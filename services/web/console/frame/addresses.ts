@@ -16,5 +16,8 @@ export const runPath = (
   { id }: Pick<Run, 'id'>,
 ): string => `/automations/${automationId}/executions/${id}`
 
-/** Returns the address of the trace of a run, whose id is the run's. */
-export const tracePath = ({ id }: Pick<Run, 'id'>): string => `/traces/${id.replaceAll('-', '')}`
+/** Returns the trace id of a run, which is its own id. */
+export const toTraceId = (runId: string): string => runId.replaceAll('-', '')
+
+/** Returns the address of the trace of a run. */
+export const tracePath = ({ id }: Pick<Run, 'id'>): string => `/traces/${toTraceId(id)}`

@@ -1,10 +1,13 @@
+/** Each with what a time ahead may lack of it: half of the next smaller one. */
 const UNITS = [
-  { unit: 'year', seconds: 31_536_000 },
-  { unit: 'month', seconds: 2_592_000 },
-  { unit: 'day', seconds: 86_400 },
-  { unit: 'hour', seconds: 3600 },
-  { unit: 'minute', seconds: 60 },
+  { unit: 'year', seconds: 31_536_000, lacking: 1_296_000 },
+  { unit: 'month', seconds: 2_592_000, lacking: 43_200 },
+  { unit: 'day', seconds: 86_400, lacking: 1800 },
+  { unit: 'hour', seconds: 3600, lacking: 30 },
+  { unit: 'minute', seconds: 60, lacking: 0.5 },
 ] as const
+/** A time by the clock of another machine may be ahead by so much and yet have been. */
+const SKEW_SECONDS = 1
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const grouped = new Intl.NumberFormat('en')
@@ -12,11 +15,20 @@ const grouped = new Intl.NumberFormat('en')
 /** Returns the last 8 characters of the id of a run or a trace: those of one day begin alike. */
 export const shortId = (id: string): string => id.slice(-8)
 
-/** Returns a time from now: `3 minutes ago`, `yesterday`, `in 2 hours`. */
+/** Returns a time from now: `3 minutes ago`, `yesterday`, `in 26 s`, `in 2 hours`. */
 export function relativeTime(date: Date, now: Date = new Date()): string {
   const seconds = (date.getTime() - now.getTime()) / 1000
-  const found = UNITS.find((each) => Math.abs(seconds) >= each.seconds)
+  if (seconds > SKEW_SECONDS) return timeAhead(seconds)
+  const found = UNITS.find((each) => -seconds >= each.seconds)
   return found ? relative.format(Math.trunc(seconds / found.seconds), found.unit) : 'just now'
+}
+
+/** Rounded: what ends in a week less a second ends in 7 days. */
+function timeAhead(seconds: number): string {
+  const found = UNITS.find((each) => seconds >= each.seconds - each.lacking)
+  return found
+    ? relative.format(Math.round(seconds / found.seconds), found.unit)
+    : `in ${Math.round(seconds)} s`
 }
 
 /** Returns a time to the second: `2026-11-21 09:30:05 UTC`. */
@@ -36,11 +48,16 @@ export function duration(ms: number): string {
 /** Returns a number with its thousands apart: `12,345`. */
 export const count = (number: number): string => grouped.format(number)
 
-/** Returns a size in the unit that fits: `840 bytes`, `1.2 KiB`, `3.4 MiB`. */
+const SIZES = [
+  ['GiB', 1024 ** 3],
+  ['MiB', 1024 ** 2],
+  ['KiB', 1024],
+] as const
+
+/** Returns a size in the unit that fits: `840 bytes`, `1.2 KiB`, `3.4 MiB`, `10 GiB`. */
 export function byteSize(size: number): string {
-  if (size < 1024) return plural(size, 'byte')
-  const [amount, unit] = size < 1_048_576 ? [size / 1024, 'KiB'] : [size / 1_048_576, 'MiB']
-  return `${amount.toFixed(1)} ${unit}`
+  const [unit, each] = SIZES.find(([, bytes]) => size >= bytes) ?? []
+  return each ? `${Number((size / each).toFixed(1))} ${unit}` : plural(size, 'byte')
 }
 
 /** Returns a number of things: `1 run`, `2 runs`. */

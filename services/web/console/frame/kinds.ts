@@ -12,6 +12,7 @@ const SHAPES = {
     'M4 6v8c0 1.4 2.7 2.5 6 2.5s6-1.1 6-2.5V6M4 10c0 1.4 2.7 2.5 6 2.5s6-1.1 6-2.5',
   reranker: 'M6 4v12m0 0-2.5-2.5M6 16l2.5-2.5M11 5h6M11 10h4M11 15h2',
   guardrail: 'M10 3l6 2.5v4c0 3.5-2.5 6-6 7.5-3.5-1.5-6-4-6-7.5v-4z',
+  approval: 'M3.5 4h13v9h-6l-3.5 3.5V13H3.5zM7 8.5l2 2 4-4',
   other: 'M5 10h.01M10 10h.01M15 10h.01',
   span: 'M3.5 10h13M6.5 6h7M6.5 14h7',
 } as const
@@ -28,6 +29,7 @@ const NAMES: Readonly<Record<KindName, string>> = {
   retriever: 'Retrieval',
   reranker: 'Reranking',
   guardrail: 'Guardrail',
+  approval: 'Approval',
   other: 'Step',
   span: 'Span',
 }

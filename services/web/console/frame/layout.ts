@@ -94,7 +94,9 @@ export function page(frame: Frame, body: Html): Html {
                     href="${entry.path}"
                     ${entry.isFirst ? html`class="first"` : ''}
                     ${entry.path === current ? html`aria-current="page"` : ''}
-                    >${icon(entry.icon)}<span>${entry.name}</span></a
+                    >${icon(entry.icon)}<span>${entry.name}</span>${
+                      entry.path === '/approvals' ? waiting(session) : ''
+                    }</a
                   >`,
               )}
             </nav>
@@ -106,6 +108,14 @@ export function page(frame: Frame, body: Html): Html {
       <div id="announcer" class="unseen" aria-live="polite"></div>`,
   )
 }
+
+/** How many approvals wait, in the navigation. */
+const waiting = ({ approvals }: Session): Html | string =>
+  approvals === 0
+    ? ''
+    : html` <span class="badge"
+        >${approvals < 100 ? approvals : '99+'}<span class="unseen"> waiting</span></span
+      >`
 
 /**
  * A page without navigation: one card in the middle. With `goTo` the browser moves on to that

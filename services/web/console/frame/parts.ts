@@ -5,6 +5,7 @@ import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { absoluteTime, count, duration, relativeTime, sentence } from './format.ts'
 import type { Html } from './html.ts'
 import { icon } from './icons.ts'
+import { visibleText } from './text/visible-text.ts'
 import type { IconName } from './icons.ts'
 
 export type { Html } from './html.ts'
@@ -106,9 +107,26 @@ export const emptyState = (name: IconName, title: string, text: Html | string): 
 export const noticeBox = (text: string | undefined): Html | string =>
   text ? html`<p class="notice good" role="status">${icon('check')}<span>${text}</span></p>` : ''
 
-/** The problem with what was just asked for. */
-export const problemBox = (text: string | undefined): Html | string =>
-  text ? html`<p class="notice bad" role="alert">${icon('alert')}<span>${text}</span></p>` : ''
+/** The problem with what was just asked for, or with what was deployed. */
+export function problemBox(text: string | undefined): Html | string {
+  if (!text) return ''
+  const [summary = '', ...rest] = text.split('\n\n')
+  const lines = visibleText(rest.join('\n\n').trimEnd())
+  if (lines === '') {
+    return html`<p class="notice bad" role="alert">${icon('alert')}<span>${text}</span></p>`
+  }
+  return html`<div class="notice bad" role="alert">
+    ${icon('alert')}
+    <div>
+      <p>${lines.slice(lines.lastIndexOf('\n') + 1)}</p>
+      <p class="hint">${summary}</p>
+      <details class="more">
+        <summary>The last lines</summary>
+        <pre class="code log" tabindex="0" aria-label="The last lines"><code>${lines}</code></pre>
+      </details>
+    </div>
+  </div>`
+}
 
 /** Why an automation has its status: a problem, unless its crew is on its way. */
 export function automationReason({

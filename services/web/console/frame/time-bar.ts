@@ -23,7 +23,7 @@ export const axisTimes = (lengthNs: number): Html =>
     ><span class="axis-times" aria-hidden="true"
       >${Array.from(
         { length: TICKS + 1 },
-        (_, tick) => html`<span>${nsText((lengthNs * tick) / TICKS)}</span>`,
+        (_, tick) => html`<span>${tick === 0 ? '0' : nsText((lengthNs * tick) / TICKS)}</span>`,
       )}</span
     >`
 

@@ -41,7 +41,7 @@ const uploadForm = ({ csrfToken }: Session): Html =>
       agents, or <span class="mono">agents.yaml</span>, <span class="mono">tasks.yaml</span> and
       <span class="mono">crew.py</span>. At most 2 MiB.
     </p>
-    <div class="buttons"><button class="button primary">See what becomes of it</button></div>
+    <div class="buttons"><button class="button primary">See what would be imported</button></div>
     <p class="hint">Nothing is stored yet. Programs in the project are read, and never run.</p>
   </form>`
 

@@ -3,10 +3,12 @@ import type { Context } from 'hono'
 import {
   deleteLlmConnection,
   findLlmConnection,
+  findSealedKey,
   suggestModels,
   updateLlmConnection,
 } from '../../../platform/llm-connections.ts'
 import type { LlmConnection } from '../../../platform/llm-connections.ts'
+import { createLlmKeys } from '../../../platform/llm-keys.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
@@ -64,7 +66,9 @@ export function llmConnectionPageRoutes(
 
   routes.post(`${path}/test`, session, form, async (c) => {
     const connection = await getConnection(c, deps)
-    const test = await testConnection(connection, surroundings)
+    const key = await openKey(connection, deps)
+    const isCall = c.var.form.get('call') === 'yes'
+    const test = await testConnection(connection, surroundings, { key, isCall })
     const { credentials } = test
     return c.html(llmConnectionPage({ ...(await frameOf(c, deps)), connection, credentials, test }))
   })
@@ -77,6 +81,13 @@ export function llmConnectionPageRoutes(
   })
 
   return routes
+}
+
+/** Returns null when there is no key, and undefined when it was sealed with another secret. */
+async function openKey(connection: LlmConnection, { sql, config }: WebDeps) {
+  const sealed = await findSealedKey(sql, connection)
+  const keys = createLlmKeys(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
+  return sealed && keys.open(sealed, connection)
 }
 
 /** Returns the session, and the models that the form suggests. */

@@ -1,6 +1,7 @@
 import type { LlmConnectionFields } from '../../../platform/llm-connections.ts'
 import { LLM_APIS } from '../../../platform/model-endpoint.ts'
 import type { LlmApi } from '../../../platform/model-endpoint.ts'
+import { addressProblem as spellingProblem } from '../../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 
 /**
@@ -81,16 +82,15 @@ function providerProblem(provider: string): string | undefined {
 
 function addressProblem(address: string, guard: OutgoingGuard): string | undefined {
   if (address === '') return undefined
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(address) && URL.canParse(address) && new URL(address)
-  if (!url || address.length > LENGTHS.baseUrl) {
-    return (
-      'The base URL must be an http:// or https:// address, ' +
-      'such as https://llm.example.com/v1.'
-    )
+  if (address.length > LENGTHS.baseUrl) {
+    return `The base URL must have at most ${LENGTHS.baseUrl} characters.`
   }
-  const extra = url.username || url.password || url.search || url.hash
-  if (extra) return 'The base URL must have no user name, password, query or fragment.'
-  return guard.problemOf(url)
+  const problem =
+    spellingProblem(address) ?? (address.includes('?') ? 'must have no query' : undefined)
+  if (problem !== undefined) {
+    return `The base URL ${problem}, such as https://llm.example.com/v1.`
+  }
+  return guard.problemOf(new URL(address))
 }
 
 function apiProblem(api: string): string | undefined {

@@ -1,18 +1,14 @@
 import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import { providerOf } from '../../../platform/llm-providers.ts'
 import { readerOf, usageOf } from '../../../platform/llm-usage.ts'
-import { deadline } from '../../../shared/deadline.ts'
 import type { EnvSource } from '../../../shared/env.ts'
-import { toAppError } from '../../../shared/errors.ts'
+import { addressProblem } from '../../../shared/outgoing/address.ts'
 import { routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
 import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
-import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
+import type { OutgoingGuard, Route } from '../../../shared/outgoing/guard.ts'
 import type { ProviderUrls } from '../../diagnostics/check.ts'
-import { describeOutage } from '../../diagnostics/outage.ts'
-import { httpGet } from '../../diagnostics/http-get.ts'
-import type { HttpAnswer } from '../../diagnostics/http-get.ts'
-
-const TIMEOUT_MS = 3000
+import { askForModels, callModel } from './ask-provider.ts'
+import type { Outcome } from './ask-provider.ts'
 
 /** The platform's own variables, the addresses of providers, and the guard of outgoing calls. */
 export interface LlmSurroundings {
@@ -33,19 +29,14 @@ export interface Credentials {
   readonly missing: readonly (readonly string[])[]
 }
 
-/** The outcome of one request to a provider. */
+/** The outcome of a test; or nothing was asked. */
 export type Reach =
-  | {
-      readonly kind: 'answers'
-      readonly host: string
-      readonly status: number
-      readonly ms: number
-    }
-  /** An address that this organization entered, and that crews may not call. */
-  | { readonly kind: 'refused'; readonly why: string }
-  | { readonly kind: 'unreachable'; readonly host: string; readonly error: string }
-  /** A variable of the platform names another address (SPEC 2.3), or none is known at all. */
-  | { readonly kind: 'not_asked'; readonly why: 'platform_address' | 'unknown' }
+  | Outcome
+  /**
+   * A variable of the platform names another address (SPEC 2.3), there is none that speaks OpenAI's
+   * protocol, or the key cannot be opened.
+   */
+  | { readonly kind: 'not_asked'; readonly why: 'platform_address' | 'unknown' | 'sealed' }
 
 /** The findings of a test. */
 export interface ConnectionTest {
@@ -53,6 +44,14 @@ export interface ConnectionTest {
   readonly reach: Reach
   /** The address that crews call; undefined: none is known that speaks OpenAI's protocol. */
   readonly chatUrl: string | undefined
+}
+
+/** What a test does, and the key that was stored for its connection. */
+export interface TestRequest {
+  /** undefined: it was sealed with another SECRET_KEY_BASE; null: the connection has none. */
+  readonly key: string | null | undefined
+  /** A model is called, which costs a few tokens; else the list of models is read. */
+  readonly isCall: boolean
 }
 
 /** Returns the source of a connection's credentials, and those that are missing; never a key. */
@@ -65,58 +64,50 @@ export function findCredentials(
   return { source: platformKey === undefined ? 'none' : 'platform', missing }
 }
 
-/** Tests for credentials, and for an answer of the provider; sends no key (SPEC 2.3). */
+/**
+ * Tests for credentials, and asks the provider as crews do: with the key, at the same host, and
+ * along the same way.
+ */
 export async function testConnection(
   connection: LlmConnection,
   surroundings: LlmSurroundings,
+  request: TestRequest,
 ): Promise<ConnectionTest> {
   return {
     credentials: findCredentials(connection, surroundings),
-    reach: await reachOf(connection, surroundings),
+    reach: await reachOf(connection, surroundings, request),
     chatUrl: usageOf(connection, readerOf(surroundings.env)).chatUrl,
   }
 }
 
-async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings): Promise<Reach> {
-  const { baseUrl } = connection
-  if (baseUrl) return reachOwn(connection, baseUrl, surroundings)
-  const { name, url } = providerOf(connection.provider)
-  const { publicUrl } = usageOf(connection, readerOf(surroundings.env))
-  if (publicUrl === undefined) {
-    return { kind: 'not_asked', why: url === undefined ? 'unknown' : 'platform_address' }
+async function reachOf(
+  connection: LlmConnection,
+  surroundings: LlmSurroundings,
+  { key, isCall }: TestRequest,
+): Promise<Reach> {
+  const { baseUrl, model, api } = connection
+  const problem = baseUrl ? addressProblem(baseUrl) : undefined
+  if (problem !== undefined) return { kind: 'refused', why: `The base URL ${problem}.` }
+  const usage = usageOf(connection, readerOf(surroundings.env))
+  const { name, listKey } = providerOf(connection.provider)
+  if (usage.chatUrl === undefined) return { kind: 'not_asked', why: 'unknown' }
+  if (!baseUrl && !usage.publicUrl) return { kind: 'not_asked', why: 'platform_address' }
+  if (key === undefined) return { kind: 'not_asked', why: 'sealed' }
+  const endpoint = {
+    base: baseUrl ? usage.chatUrl : (surroundings.providerUrls[name] ?? usage.chatUrl),
+    model,
+    api,
+    key: key ?? usage.platformKey,
+    listKey: baseUrl ? undefined : listKey,
+    routeTo: createRoute(connection, surroundings),
   }
-  return ask(new URL(surroundings.providerUrls[name] ?? publicUrl), (url, signal) =>
-    httpGet(url, { signal, bytesMax: 0, route: routeThrough(surroundings.proxy, url) }),
-  )
+  return isCall ? callModel(endpoint) : askForModels(endpoint)
 }
 
-/** Asks an address that an organization chose, if the guard lets crews call it; without a key. */
-function reachOwn(
-  { organizationId }: LlmConnection,
-  baseUrl: string,
-  { guard }: LlmSurroundings,
-): Promise<Reach> {
-  const subject = `organization ${organizationId}`
-  return ask(new URL(`${baseUrl.replace(/\/+$/, '')}/models`), async (url, signal) => {
-    const route = await guard.pin(url, { signal, subject })
-    return httpGet(url, { signal, bytesMax: 0, route })
-  })
-}
-
-async function ask(
-  url: URL,
-  send: (url: URL, signal: AbortSignal) => Promise<HttpAnswer>,
-): Promise<Reach> {
-  const { host } = url
-  const started = performance.now()
-  try {
-    const { status } = await deadline({ name: host, timeoutMs: TIMEOUT_MS }, (signal) =>
-      send(url, signal),
-    )
-    return { kind: 'answers', host, status, ms: Math.round(performance.now() - started) }
-  } catch (thrown) {
-    const { details, message } = toAppError(thrown)
-    if (details['problem'] === 'private_address') return { kind: 'refused', why: message }
-    return { kind: 'unreachable', host, error: describeOutage(thrown) }
-  }
-}
+/** An address that an organization chose is asked if the guard lets crews call it. */
+const createRoute =
+  ({ baseUrl, organizationId }: LlmConnection, { guard, proxy }: LlmSurroundings) =>
+  async (url: URL, signal: AbortSignal): Promise<Route | undefined> =>
+    baseUrl
+      ? guard.pin(url, { signal, subject: `organization ${organizationId}` })
+      : routeThrough(proxy, url)

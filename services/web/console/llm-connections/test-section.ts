@@ -1,6 +1,8 @@
 import { html } from 'hono/html'
 import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import type { Session } from '../../../platform/sessions.ts'
+import { CALL_TOKENS_MAX } from './ask-provider.ts'
+import type { Answer, KeyFinding, ModelFinding } from './ask-provider.ts'
 import type { ConnectionTest, Credentials, Reach } from './test-connection.ts'
 import { credentialsPill } from './list-page.ts'
 import { csrfField, pill } from '../frame/parts.ts'
@@ -19,15 +21,19 @@ export function llmTestSection({ session, connection, credentials, test }: LlmTe
   return html`<section class="card" aria-labelledby="test">
     <div class="card-head"><h2 id="test">Test</h2></div>
     <dl class="findings">
-      ${credentialsFinding(credentials, connection)} ${test ? reachFinding(test.reach) : ''}
-      ${test ? callFinding(test) : ''}
+      ${credentialsFinding(credentials, connection)}
+      ${test ? html`${reachFindings(test.reach, connection)} ${callFinding(test)}` : ''}
     </dl>
     <form method="post" action="/llm-connections/${connection.id}/test#test">
       ${csrfField(session.csrfToken)}
-      <button class="button">${test ? 'Test again' : 'Test the connection'}</button>
+      <div class="buttons">
+        <button class="button">${test ? 'Test again' : 'Test the connection'}</button>
+        <button class="button" name="call" value="yes">Call the model</button>
+      </div>
     </form>
     <p class="hint">
-      The test sends one request without a key. Any response counts, even a refusal.
+      The test reads the provider’s list of models with the key. A call asks the model to say a
+      word, which costs up to ${CALL_TOKENS_MAX} tokens of output.
     </p>
   </section>`
 }
@@ -61,15 +67,11 @@ const missingGroup = (group: readonly string[], index: number): Html =>
     (name, at) => html`${at > 0 ? ' or ' : ''}<code>${name}</code>`,
   )}`
 
-function reachFinding(reach: Reach): Html {
+function reachFindings(reach: Reach, { model }: LlmConnection): Html {
   switch (reach.kind) {
     case 'answers':
-      return finding(
-        'Provider',
-        pill('good', 'reachable'),
-        html`<span class="mono">${reach.host}</span> answered HTTP ${reach.status} in ${reach.ms}
-          ms.`,
-      )
+      return html`${providerFinding(reach)} ${finding('Key', KEY_PILLS[reach.key], keyText(reach))}
+      ${finding('Model', MODEL_PILLS[reach.model], modelText(reach, model))}`
     case 'unreachable':
       return finding(
         'Provider',
@@ -84,16 +86,73 @@ function reachFinding(reach: Reach): Html {
   }
 }
 
+const providerFinding = ({ host, status, ms }: Answer): Html =>
+  finding(
+    'Provider',
+    pill('good', 'reachable'),
+    html`<span class="mono">${host}</span> answered HTTP ${status} in ${ms} ms.`,
+  )
+
+const KEY_PILLS: Readonly<Record<KeyFinding, Html>> = {
+  accepted: pill('good', 'accepted'),
+  refused: pill('bad', 'refused'),
+  required: pill('bad', 'required'),
+  not_proven: pill('idle', 'not proven'),
+  not_sent: pill('idle', 'none sent'),
+}
+
+function keyText({ key, host, status, said, model }: Answer): Html | string {
+  switch (key) {
+    case 'accepted':
+      return 'The provider accepts the key.'
+    case 'refused':
+      return html`HTTP ${status}${said} Enter the key again, and check what it may be used for.`
+    case 'required':
+      return html`HTTP ${status}${said} Enter a key.`
+    case 'not_proven':
+      return model === 'listed' || model === 'not_listed'
+        ? html`<span class="mono">${host}</span> lists its models without a key, too.`
+        : html`HTTP ${status}${said} A call shows whether the key is accepted.`
+    case 'not_sent':
+      return 'The call of a model shows whether it needs a key.'
+  }
+}
+
+const MODEL_PILLS: Readonly<Record<ModelFinding, Html>> = {
+  answers: pill('good', 'answers'),
+  refused: pill('bad', 'refused'),
+  listed: pill('good', 'listed'),
+  not_listed: pill('bad', 'not listed'),
+  not_checked: pill('idle', 'not checked'),
+}
+
+function modelText({ model, host, status, said }: Answer, name: string): Html {
+  const mono = html`<span class="mono break">${name}</span>`
+  switch (model) {
+    case 'answers':
+      return html`${mono} answered a call.`
+    case 'refused':
+      return html`HTTP ${status}${said} Check the name of the model, the base URL and the API.`
+    case 'listed':
+      return html`${mono} is one of the models that the key may use.`
+    case 'not_listed':
+      return html`${mono} is not among the models of <span class="mono">${host}</span>. Check its
+        name; some providers know more than they list.`
+    case 'not_checked':
+      return html`A call shows whether ${mono} is known.`
+  }
+}
+
 const WHY_NOT_ASKED = {
   platform_address:
     'The variables of the platform name a private address, which is not tested. ' +
     'The first run shows whether it answers.',
   unknown: 'The public address of this provider is not known. Enter a base URL.',
+  sealed: 'The key was stored with another SECRET_KEY_BASE. Enter the key again.',
 } as const
 
-/** Says `usable` only of a provider that answered, and `not proven` of one that was not asked. */
+/** Says `usable` only of a model that answered, or is listed for a key that was accepted. */
 function callFinding({ chatUrl, reach, credentials }: ConnectionTest): Html {
-  const isProven = reach.kind === 'answers' && credentials.missing.length === 0
   return chatUrl === undefined
     ? finding(
         'Crews',
@@ -102,7 +161,18 @@ function callFinding({ chatUrl, reach, credentials }: ConnectionTest): Html {
       )
     : finding(
         'Crews',
-        isProven ? pill('good', 'usable') : pill('idle', 'not proven'),
+        credentials.missing.length > 0 ? pill('idle', 'not proven') : usePill(reach),
         html`They call <span class="mono break">${chatUrl}</span>`,
       )
 }
+
+function usePill(reach: Reach): Html {
+  const { key, model } = reach.kind === 'answers' ? reach : NOTHING
+  if (key === 'refused' || key === 'required' || model === 'refused') {
+    return pill('bad', 'not usable')
+  }
+  const isUsable = model === 'answers' || (model === 'listed' && key === 'accepted')
+  return isUsable ? pill('good', 'usable') : pill('idle', 'not proven')
+}
+
+const NOTHING = { key: 'not_sent', model: 'not_checked' } as const

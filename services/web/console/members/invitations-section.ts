@@ -35,7 +35,7 @@ export function invitationsSection(
 }
 
 function row(session: Session, { id, note, role, invitedBy, expiresAt }: Invitation): Html {
-  const whom = note === '' ? 'Whoever has the link' : note
+  const whom = note === '' ? 'Anyone with the link' : note
   return html`<tr>
     <td class="lead"><span class="break">${whom}</span></td>
     <td data-label="Role">${sentence(role)}</td>

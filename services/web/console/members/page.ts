@@ -65,10 +65,10 @@ export function membersPage(view: MembersPage): Html {
 
 const inviteForm = ({ session, typed, hasMail }: MembersPage): Html =>
   html`<section class="card narrow" aria-labelledby="invite">
-    <div class="card-head"><h2 id="invite">Invite somebody</h2></div>
+    <div class="card-head"><h2 id="invite">Invite a person</h2></div>
     <p class="hint">
-      You get a link to hand over. Whoever opens it first, within ${INVITATION_DAYS} days, becomes a
-      member of ${session.organization}, with an account that they have or with a new one.
+      You get a link to hand over. The first person who opens it, within ${INVITATION_DAYS} days,
+      becomes a member of ${session.organization}, with an account that they have or with a new one.
     </p>
     <form method="post" action="/settings/organization/invitations" class="stack">
       ${csrfField(session.csrfToken)}
@@ -79,7 +79,7 @@ const inviteForm = ({ session, typed, hasMail }: MembersPage): Html =>
         </select>
       </label>
       <label
-        >Whom it is for
+        >For whom
         <input
           name="note"
           value="${typed?.note ?? ''}"
@@ -100,7 +100,7 @@ const inviteForm = ({ session, typed, hasMail }: MembersPage): Html =>
                 value="${typed?.email ?? ''}"
                 maxlength="254"
                 autocomplete="off"
-                placeholder="Nobody"
+                placeholder="None"
               />
             </label>`
           : ''

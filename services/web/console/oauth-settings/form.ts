@@ -1,5 +1,6 @@
 import { ALGORITHMS } from '../../../platform/automation-oauth.ts'
 import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
+import { addressProblem } from '../../../shared/outgoing/address.ts'
 
 /** The fields of the form as they were typed. */
 export interface OauthFormValues {
@@ -24,7 +25,8 @@ export const SKEW_SECONDS_MAX = 120
 /** The range of the longest lifetime of a token. */
 export const LIFETIME_SECONDS = { min: 60, max: 2_592_000 } as const
 const AUDIENCES_MAX = 20
-const URL_LENGTH_MAX = 2000
+/** The longest address, in characters. */
+export const URL_LENGTH_MAX = 2000
 
 /** Returns the first values of the form: the audience is the base URL (SPEC 5.2.1). */
 export const defaultValues = (baseUrl: string): OauthFormValues => ({
@@ -136,11 +138,11 @@ function rangeProblem(
 }
 
 function urlProblem(name: string, text: string, privateOrigins: readonly string[]): string {
-  if (!URL.canParse(text) || text.length > URL_LENGTH_MAX || /[\s\p{Cc}]/u.test(text))
-    return `${name}: enter an absolute https:// address.`
-  const { protocol, origin, username, password } = new URL(text)
-  if (username || password) return `${name}: an address must have no user name and no password.`
-  if (protocol === 'https:' || (protocol === 'http:' && privateOrigins.includes(origin))) return ''
+  if (text.length > URL_LENGTH_MAX) return `${name}: enter at most ${URL_LENGTH_MAX} characters.`
+  const problem = addressProblem(text)
+  if (problem !== undefined) return `${name}: the address ${problem}.`
+  const { protocol, origin } = new URL(text)
+  if (protocol === 'https:' || privateOrigins.includes(origin)) return ''
   return (
     `${name}: only https:// is safe. ` +
     `The operator can allow ${origin} in AUTOMATION_OAUTH_PRIVATE_ORIGINS.`

@@ -4,6 +4,7 @@ import { findAutomationOauth, saveAutomationOauth } from '../../../platform/auto
 import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
 import { findAutomation, listAutomations } from '../../../platform/automations.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
+import { addressProblem } from '../../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { explainToken } from '../../access-token/explain-token.ts'
 import type { OpenedGate } from '../../access-token/open-gate.ts'
@@ -12,7 +13,7 @@ import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { defaultValues, readValues, toSettings, valuesOf } from './form.ts'
+import { defaultValues, readValues, toSettings, URL_LENGTH_MAX, valuesOf } from './form.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { oauthSettingsPage } from './page.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
@@ -90,8 +91,8 @@ async function withTokenUrl(
 ): Promise<AutomationOauth> {
   if (settings.tokenUrl !== null) return settings
   const { tokenUrl } = await testConfiguration({ ...settings, jwksUrl: null }, options)
-  const isSafe = tokenUrl !== null && /^https?:\/\//.test(tokenUrl) && tokenUrl.length <= 2000
-  return isSafe ? { ...settings, tokenUrl } : settings
+  const isPlain = tokenUrl !== null && addressProblem(tokenUrl) === undefined
+  return isPlain && tokenUrl.length <= URL_LENGTH_MAX ? { ...settings, tokenUrl } : settings
 }
 
 interface Read {

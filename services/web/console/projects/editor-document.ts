@@ -124,11 +124,20 @@ function readList(draft: Draft, list: ListName, form: URLSearchParams): Draft[] 
 /** Each tool is its key and its JSON. */
 function readTools(draft: Draft, form: URLSearchParams): Draft | undefined {
   const count = Object.keys(toolsOf(draft)).length
-  const read = Array.from({ length: count }, (_, index) => [
-    plain(form.get(`tools.${index}.key`) ?? '').trim(),
-    json(plain(form.get(`tools.${index}.value`) ?? '')),
-  ])
-  return read.length === 0 ? undefined : Object.fromEntries(read)
+  const read = new Map<string, unknown>()
+  for (let index = 0; index < count; index += 1) {
+    const key = plain(form.get(`tools.${index}.key`) ?? '').trim()
+    const unused = unusedKey(key, (each) => read.has(each))
+    read.set(unused, json(plain(form.get(`tools.${index}.value`) ?? '')))
+  }
+  return count === 0 ? undefined : Object.fromEntries(read)
+}
+
+/** Returns the key, with a number where another tool has it: none takes another's place. */
+function unusedKey(key: string, isUsed: (key: string) => boolean): string {
+  let unused = key
+  for (let number = 2; isUsed(unused); number += 1) unused = `${key || 'tool'}_${number}`
+  return unused
 }
 
 /** Returns the tools of a draft by key. */
@@ -167,6 +176,9 @@ function changeList(
 }
 
 function changeTools(tools: Draft, verb: string, index: number): Draft {
-  if (verb === 'add') return { ...tools, '': { type: 'fetch', allow: ['docs.example.com'] } }
+  if (verb === 'add') {
+    const key = unusedKey('', (each) => Object.hasOwn(tools, each))
+    return { ...tools, [key]: { type: 'fetch', allow: ['docs.example.com'] } }
+  }
   return Object.fromEntries(Object.entries(tools).filter((_, at) => at !== index))
 }

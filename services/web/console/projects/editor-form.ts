@@ -98,7 +98,7 @@ const agentFields = (entry: Draft, at: string): Html =>
     ${area(`${at}goal`, 'Goal', textOf(entry, 'goal'))}
     ${area(`${at}backstory`, 'Backstory', textOf(entry, 'backstory'))}
     ${field(`${at}tools`, {
-      label: 'Tools, by their keys',
+      label: 'Tools, named by key',
       value: listOf(entry, 'tools'),
       isMono: true,
     })}

@@ -42,17 +42,10 @@ export function managePage(view: ManagePage): Html {
         <div class="card-head"><h2 id="delete">Delete</h2></div>
         ${problemBox(view.deleteProblem)}
         <p class="hint">
-          ${
-            project.publishedVersion === null
-              ? 'No version was published: the project can be deleted with its drafts.'
-              : 'A version was published, and runs refer to it: archive the project instead.'
-          }
+          The project is deleted with its versions and drafts. If an automation runs one of them,
+          delete the automation first, under its settings.
         </p>
-        ${
-          project.publishedVersion === null
-            ? html`<p><a class="button danger" href="${path}/delete">Delete the project</a></p>`
-            : ''
-        }
+        <p><a class="button danger" href="${path}/delete">Delete the project</a></p>
       </section>`,
   )
 }
@@ -90,8 +83,8 @@ function archiveSection({ session, project }: ManagePage, path: string): Html {
   return html`<section class="card narrow" aria-labelledby="archive">
     <div class="card-head"><h2 id="archive">${isArchived ? 'Archived' : 'Archive'}</h2></div>
     <p class="hint">
-      An archived project is listed apart and takes no new version. Its automation goes on, and it
-      can be brought back at any time.
+      An archived project is listed apart and takes no new version. Its automation keeps running,
+      and it can be brought back at any time.
     </p>
     <form method="post" action="${path}/${isArchived ? 'unarchive' : 'archive'}">
       ${csrfField(session.csrfToken)}

@@ -118,7 +118,8 @@ function deleteRoutes(deps: WebDeps): Hono<SignedIn> {
         { path, name: project.name },
       ],
       question: `Delete ${project.name}?`,
-      consequence: 'Its drafts and what the Assistant proposed are deleted. This cannot be undone.',
+      consequence:
+        'Its versions and what the Assistant proposed are deleted. This cannot be undone.',
       action: `${path}/delete`,
       verb: 'Delete the project',
       back: `${path}/manage`,

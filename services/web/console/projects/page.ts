@@ -95,17 +95,19 @@ function versionsSection({ project, versions }: ProjectPage): Html {
               </tr>
             </thead>
             <tbody>
-              ${versions.map(
-                ({ number, publishedAt, createdAt, note }) =>
-                  html`<tr>
-                    <td class="lead">
-                      <a href="${versionPath(project, number)}">Version ${number}</a>
-                      ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
-                    </td>
-                    <td class="state">${versionPill({ publishedAt })}</td>
-                    <td data-label="Created" class="quiet">${time(createdAt)}</td>
-                  </tr>`,
-              )}
+              ${versions.map(({ number, publishedAt, createdAt, note: written }) => {
+                // Its automation was there before there was anything to deploy.
+                const isEmpty = project.fromSource && number === 1
+                const note = isEmpty ? 'Before the first deployment' : written
+                return html`<tr>
+                  <td class="lead">
+                    <a href="${versionPath(project, number)}">Version ${number}</a>
+                    ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
+                  </td>
+                  <td class="state">${statePill(project, { number, publishedAt })}</td>
+                  <td data-label="Created" class="quiet">${time(createdAt)}</td>
+                </tr>`
+              })}
             </tbody>
           </table>`
         : emptyState(
@@ -126,6 +128,16 @@ const writeFirst = (project: ProjectPage['project']): Html | string =>
           >Begin with an example</a
         ></span
       >`
+
+/** The version that runs is told from those before it. */
+function statePill(
+  { publishedVersion, automationId }: ProjectPage['project'],
+  { number, publishedAt }: Pick<Version, 'number' | 'publishedAt'>,
+): Html {
+  if (number === publishedVersion && automationId !== null) return pill('good', 'runs')
+  const isFormer = publishedAt !== null && number !== publishedVersion
+  return isFormer ? pill('idle', 'published') : versionPill({ publishedAt })
+}
 
 /** Whether a version is published. */
 export const versionPill = ({ publishedAt }: Pick<Version, 'publishedAt'>): Html =>

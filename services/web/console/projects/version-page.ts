@@ -107,7 +107,7 @@ function stale({ version }: VersionPage, { text = '' }: Refused): Html {
       <span class="hint">${diffCounts(lines)}</span>
     </div>
     <p>
-      Somebody else saved it meanwhile. This is what your text changes in theirs; saving again
+      Another person saved it meanwhile. This is what your text changes in theirs; saving again
       replaces it. Nothing of yours is lost: it is in the editor below.
     </p>
     ${diffView(lines, 'What your text changes')}

@@ -34,14 +34,14 @@ export function continuePage(view: ContinuePage): Html {
   const { session, automation, run, fields, texts } = view
   const path = runPath(automation, run)
   return page(
-    { title: 'Go on from a step', session, current: '/executions' },
+    { title: 'Continue from a step', session, current: '/executions' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
         <a href="/automations">Automations</a
         ><a href="/automations/${automation.automationId}">${automation.name}</a
         ><a href="${path}">${shortId(run.id)}</a>
       </nav>
       <div class="card lone">
-        <h1>Go on from a step</h1>
+        <h1>Continue from a step</h1>
         <p>
           A new run keeps what finished and does not depend on the step, and does the rest: the
           step, what came after it in its task, and the tasks that wait for that one. Steps that are

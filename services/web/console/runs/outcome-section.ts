@@ -1,7 +1,11 @@
 import { html } from 'hono/html'
 import { BUDGET_EXCEEDED, describeStop } from '../../../platform/budget-stops.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
-import type { Run } from '../../../platform/runs.ts'
+import type { LlmConnection } from '../../../platform/llm-connections.ts'
+import type { Approval } from '../../../platform/run-approvals.ts'
+import { findRunError } from '../../../platform/run-errors.ts'
+import type { Failure, Run } from '../../../platform/runs.ts'
+import { approvalForms } from '../frame/approval-forms.ts'
 import { icon } from '../frame/icons.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -19,28 +23,19 @@ export interface OutcomeSection {
   readonly path: string
   /** The budget that it waits for. */
   readonly stopped: StoppedRun | undefined
+  /** What it asks a person. */
+  readonly approval: Approval | undefined
+  /** The LLM connection that its error names. */
+  readonly connection: LlmConnection | undefined
   readonly csrfToken: string
 }
 
 /** The result of a run: its output, its error, or what it waits for. */
 export function outcomeSection(section: OutcomeSection): Html | string {
-  const { output, error, status } = section.run
+  const { output, error } = section.run
   if (section.stopped) return stopSection(section, section.stopped)
-  if (status === 'waiting') {
-    return html`<section class="card" aria-labelledby="waiting">
-      <div class="card-head"><h2 id="waiting">Waiting for a person</h2></div>
-      <p class="prose"><a href="/approvals">Decide under Approvals</a>, and the run goes on.</p>
-    </section>`
-  }
-  if (error) {
-    return html`<section class="card failed" aria-labelledby="error">
-      <div class="card-head">
-        <h2 id="error">Error</h2>
-        <code>${error.code}</code>
-      </div>
-      <p class="prose">${error.message}</p>
-    </section>`
-  }
+  if (section.approval) return waitingSection(section, section.approval)
+  if (error) return errorSection(error, section.connection)
   if (output === null) return ''
   return html`<section class="card" aria-labelledby="output">
     <div class="card-head">
@@ -48,6 +43,37 @@ export function outcomeSection(section: OutcomeSection): Html | string {
       ${output.trim() ? outputActions(section, output) : ''}
     </div>
     ${output.trim() ? outputBody(section, output) : html`<p class="hint">The output is empty.</p>`}
+  </section>`
+}
+
+function waitingSection(section: OutcomeSection, approval: Approval): Html {
+  const { path, csrfToken } = section
+  return html`<section class="card" aria-labelledby="waiting">
+    <div class="card-head">
+      <h2 id="waiting">Waiting for a person</h2>
+      <code>${approval.task}</code>
+    </div>
+    ${approvalForms({ approval, path, csrfToken, back: 'run' })}
+  </section>`
+}
+
+/** What went wrong, and what to do about it. */
+function errorSection(error: Failure, connection: LlmConnection | undefined): Html {
+  const remedy = findRunError(error.code)?.remedy
+  return html`<section class="card failed" aria-labelledby="error">
+    <div class="card-head">
+      <h2 id="error">Error</h2>
+      <code>${error.code}</code>
+    </div>
+    <p class="prose">${error.message}</p>
+    ${remedy ? html`<p class="hint">${remedy}</p>` : ''}
+    ${
+      connection
+        ? html`<p>
+            <a href="/llm-connections/${connection.id}">LLM connection ${connection.name}</a>
+          </p>`
+        : ''
+    }
   </section>`
 }
 
@@ -82,7 +108,7 @@ const stopSection = ({ path, csrfToken }: OutcomeSection, { stop }: StoppedRun):
       <code>${BUDGET_EXCEEDED}</code>
     </div>
     <p class="prose">${describeStop(stop)}</p>
-    <p class="hint">Nothing that is done is done again: the run goes on before the next call.</p>
+    <p class="hint">No finished step is repeated: the run continues before its next model call.</p>
     <form method="post" action="${path}/resume" class="buttons">
       ${csrfField(csrfToken)}
       <button class="button primary">Resume</button>

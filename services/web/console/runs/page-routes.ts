@@ -1,10 +1,12 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { findBudgetStop } from '../../../platform/budget-stops.ts'
+import { findConnectionOfError } from '../../../platform/llm-connections.ts'
 import type { Run } from '../../../platform/runs.ts'
-import { listProgress, readProgressPage } from '../../../platform/progress.ts'
+import { countTokens, listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
 import { getVersionNumber } from '../../../platform/run-history.ts'
+import { findApproval } from '../../../platform/run-approvals.ts'
 import { listArtifacts } from '../../../platform/run-artifacts.ts'
 import { countSteps } from '../../../platform/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -53,6 +55,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     automation,
     run,
     progress: await readProgressPage(sql, run.id, steps),
+    usage: run.usage ?? (await countTokens(sql, run.id)),
     textView: c.req.query('view') === 'raw' ? 'raw' : 'rendered',
     apiUrl: automationUrl(config, automation.automationId),
     notice: noticeOf(c.req.query('notice')),
@@ -60,6 +63,11 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     keptSteps: await countSteps(sql, run.id),
     version: await getVersionNumber(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
+    approval: run.status === 'waiting' ? await findApproval(sql, run.id) : undefined,
+    connection:
+      run.error === null
+        ? undefined
+        : await findConnectionOfError(sql, c.var.session.user.organizationId, run.error),
     hasTrace: traces !== undefined && run.startedAt !== null,
   }
 }

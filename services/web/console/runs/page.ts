@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
+import type { Approval } from '../../../platform/run-approvals.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
+import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import type { RunRecord } from '../../../platform/run-history.ts'
-import type { Run } from '../../../platform/runs.ts'
+import type { Run, Usage } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
 import type { Artifact } from '../../../platform/run-artifacts.ts'
 import type { StepCounts } from '../../../platform/run-steps.ts'
@@ -43,6 +45,8 @@ export interface RunPage {
   readonly automation: Automation
   readonly run: Run
   readonly progress: ProgressPage
+  /** Its tokens, or those of its calls so far. */
+  readonly usage: Usage | undefined
   readonly textView: TextView
   /** The files that its tasks wrote. */
   readonly artifacts: readonly Artifact[]
@@ -51,6 +55,10 @@ export interface RunPage {
   readonly notice: string | undefined
   /** The budget that it waits for. */
   readonly stopped: StoppedRun | undefined
+  /** What it asks a person. */
+  readonly approval: Approval | undefined
+  /** The LLM connection that its error names. */
+  readonly connection: LlmConnection | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The version that it is of. */
@@ -96,10 +104,12 @@ export function runParts(view: RunPage): Html {
     data-say="Run ${statusName(run.status).toLowerCase()}"
   >
     ${head(view, path)}
-    <div data-part="summary">${summary(run)}</div>
+    <div data-part="summary">${summary(view)}</div>
     <div class="columns">
       <div>
-        <div data-part="outcome">${outcomeSection({ ...view, path, csrfToken })}</div>
+        <div data-part="outcome" data-keep="${questionOf(view)}">
+          ${outcomeSection({ ...view, path, csrfToken })}
+        </div>
         <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
       </div>
@@ -110,6 +120,10 @@ export function runParts(view: RunPage): Html {
     </div>
   </div>`
 }
+
+/** Names what is asked, for as long as somebody may be writing the answer. */
+const questionOf = ({ approval }: RunPage): string =>
+  approval ? `${approval.task} ${approval.askedAt.toISOString()}` : ''
 
 function head(view: RunPage, path: string): Html {
   const { run } = view
@@ -134,7 +148,7 @@ function againActions(view: RunPage, path: string): Html {
     return html`<a class="button" href="${draftPath(view)}#test">Test the draft again</a>`
   }
   const edit = `/automations/${automation.automationId}?from=${run.id}#run`
-  const goOn = html`<a class="button" href="${path}/continue">Go on from a step</a>`
+  const goOn = html`<a class="button" href="${path}/continue">Continue from a step</a>`
   return html`${keptSteps.own > 0 ? goOn : ''}
     <a class="button" href="${edit}">Edit inputs and run</a>
     <form method="post" action="${path}/again">
@@ -144,17 +158,27 @@ function againActions(view: RunPage, path: string): Html {
     </form>`
 }
 
-function summary(run: Run): Html {
-  const { usage, queuedAt, startedAt, attempt } = run
+function summary({ run, usage }: RunPage): Html {
+  const { queuedAt, startedAt, attempt } = run
   const waited = startedAt ? duration(startedAt.getTime() - queuedAt.getTime()) : '–'
   const facts = [
-    ['Duration', ranFor(run)],
+    ['Duration', runningTime(run)],
     ['Waited in the queue', waited],
     ['Input tokens', usage ? count(usage.inputTokens) : '–'],
     ['Output tokens', usage ? count(usage.outputTokens) : '–'],
     ...(attempt > 1 ? [['Attempt', count(attempt)] as const] : []),
   ] as const
   return factList(attempt > 1 ? 'statistics five' : 'statistics', facts)
+}
+
+/** The script of the console lets it go on, by the clock of this machine. */
+function runningTime(run: Run): Html | string {
+  const { startedAt, finishedAt } = run
+  if (!startedAt || finishedAt) return ranFor(run)
+  const now = new Date()
+  return html`<span data-started-at="${startedAt.toISOString()}" data-now="${now.toISOString()}"
+    >${ranFor(run, now)}</span
+  >`
 }
 
 const ORIGINS = { retry: 'Retries', fork: 'Changes the inputs of', rerun: 'Repeats' } as const

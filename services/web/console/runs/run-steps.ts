@@ -99,7 +99,7 @@ function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {
 
 function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void {
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
-  if (endsStep(progress, state)) return
+  if (endsStep(progress, state) || failsCrew(progress, state)) return
   const { event } = progress
   const [, what, phase] = PHASES.exec(event.type) ?? []
   const draft = newDraft(progress, parentOf(event, state))
@@ -130,6 +130,18 @@ function endsStep(progress: Progress, { open }: AttemptState): boolean {
   return open.delete(key)
 }
 
+/** The error of a run is above its steps, and in the step that raised it: not in a third place. */
+function failsCrew(progress: Progress, { open }: AttemptState): boolean {
+  const crew = progress.event.type === 'failed' ? openCrew(open) : undefined
+  if (!crew) return false
+  crew.endMs = beginOf(progress)
+  crew.facts = { ...crew.facts, type: 'crew_failed' }
+  return true
+}
+
+const openCrew = (open: AttemptState['open']): Draft | undefined =>
+  [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1]
+
 function newDraft(progress: Progress, parent: Draft | undefined): Draft {
   const { attempt, position, event } = progress
   const startMs = beginOf(progress)
@@ -149,7 +161,7 @@ function newDraft(progress: Progress, parent: Draft | undefined): Draft {
 
 /** The step that it is a part of, else the task that it names, else the crew, else the attempt. */
 function parentOf(event: ProgressEvent, { open, root }: AttemptState): Draft | undefined {
-  const crew = [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1] ?? root
+  const crew = openCrew(open) ?? root
   if (event.type.startsWith(CREW)) return root
   if (event.type.startsWith('task_')) return crew
   const whole = textOf(event['parent']) ?? ''
@@ -168,7 +180,7 @@ const KINDS: readonly (readonly [word: string, kind: KindName])[] = [
   ['llm', 'llm'],
   ['tool', 'tool'],
   ['task', 'task'],
-  ['approval', 'guardrail'],
+  ['approval', 'approval'],
   ['crew', 'agent'],
 ]
 

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { nsText } from '../frame/amounts.ts'
 import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
 import { kindIcon } from '../frame/kinds.ts'
+import type { KindName } from '../frame/kinds.ts'
 import { factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
@@ -19,6 +20,8 @@ const NS = 1e6
 const INDENT_MAX = 4
 /** The longest text, in characters, that is a fact among others; longer ones have a fold. */
 const SHORT = 160
+/** What a step is for: never among its details. */
+const RESULTS = new Set(['output', 'result'])
 /** Shown by the row itself, or of no use to a reader. */
 const HIDDEN = new Set([
   'type',
@@ -28,6 +31,7 @@ const HIDDEN = new Set([
   'kind',
   'name',
   'parent',
+  'path',
   'started_at',
   'ended_at',
   'response_id',
@@ -57,11 +61,18 @@ export const stepList = (timeline: RunTimeline): Html =>
 function stepRow(step: RunStep, timeline: RunTimeline): Html {
   const { id, depth, said, isError } = step
   return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
-    <div class="step-line" data-part="line-${id}">${line(step, timeline)}</div>
+    <div class="step-line" data-part="line-${id}" ${written(step)}>${line(step, timeline)}</div>
     <div class="step-body d${Math.min(depth, INDENT_MAX)}" data-part="body-${id}">
       ${problem(step)} ${folds(step, timeline)}
     </div>
   </li>`
+}
+
+/** Marks the end of a call, with which its model writes no more. */
+function written({ kind, endMs, facts }: RunStep): Html | string {
+  const key = facts['step']
+  const isOver = kind === 'llm' && endMs !== null && typeof key === 'string'
+  return isOver ? html`data-written="${key}"` : ''
 }
 
 function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
@@ -80,13 +91,13 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
       ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
     </span>
     <span class="number">${tokens === null ? '' : count(tokens)}</span>
-    <span class="number">${tookText(took)}</span>
+    <span class="number">${tookText(kind, took)}</span>
     <span class="axis">${timeBar(bar, (endMs - beginMs) * NS)}</span>`
 }
 
 /** What happened at one time took none. */
-function tookText(ms: number | null): string {
-  if (ms === null) return 'running'
+function tookText(kind: KindName, ms: number | null): string {
+  if (ms === null) return kind === 'approval' ? 'waiting' : 'running'
   return ms === 0 ? '' : nsText(ms * NS)
 }
 
@@ -106,7 +117,7 @@ function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html 
   const fields = Object.entries(facts).flatMap(([key, value]) =>
     HIDDEN.has(key) || isOfRun(facts, key) ? [] : fieldsOf({ [key]: value }),
   )
-  const long = fields.filter(({ key, text }) => key === 'output' || !isShort(text))
+  const long = fields.filter(({ key, text }) => RESULTS.has(key) || !isShort(text))
   const short = fields.filter((field) => !long.includes(field))
   const at = {
     key: 'at',

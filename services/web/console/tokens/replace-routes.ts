@@ -110,4 +110,4 @@ function readOverlap(text: string | null): number {
 const hintOf = (days: number): string =>
   days === 0
     ? 'The former token has ended.'
-    : `The former token goes on for ${days === 1 ? 'a day' : `${days} days`} at the most.`
+    : `The former token stays valid for ${days === 1 ? 'a day' : `${days} days`} at the most.`

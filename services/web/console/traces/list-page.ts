@@ -46,6 +46,8 @@ export interface TraceListPage {
   readonly deleted: string | undefined
   /** What people say of the traces, by their ids. */
   readonly opinions: ReadonlyMap<string, TraceOpinions>
+  /** The ids of traces whose runs wait for a person, or for a budget. */
+  readonly waiting: ReadonlySet<string>
 }
 
 /** All traces of an organization, by filter and by page. */
@@ -74,7 +76,7 @@ function undoOf({ deleted, query }: TraceListPage): Undo | undefined {
 }
 
 function results(view: TraceListPage, { traces, histogram, totals }: FoundTraces): Html {
-  const { query, opinions } = view
+  const { query } = view
   const rows = traces.traces
   // What comes while a later page is read belongs to the first one.
   const live = query.cursor === undefined ? '/trace-events' : ''
@@ -92,7 +94,7 @@ function results(view: TraceListPage, { traces, histogram, totals }: FoundTraces
     ${actions(query, rows.length)}
     <div data-part="rows">
       <section class="card flush" aria-label="Traces">
-        ${rows.length > 0 ? tracesTable(rows, query, opinions) : noRows(query)}
+        ${rows.length > 0 ? tracesTable(rows, view) : noRows(query)}
       </section>
       ${next(query, traces)}
     </div>

@@ -1,11 +1,13 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listAutomationNames } from '../../../platform/automations.ts'
+import { listWaiting } from '../../../platform/run-history.ts'
 import { countTraceNotes } from '../../../platform/trace-notes.ts'
 import { listTraceFilters } from '../../../platform/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { toTraceId } from '../frame/addresses.ts'
 import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
@@ -42,11 +44,13 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
       find(c, deps, query),
     ])
     const ids = outcome.found?.traces.traces.map(({ trace_id: id }) => id) ?? []
+    const own = { organizationId: user.organizationId, ids }
+    const waiting = new Set((await listWaiting(deps.sql, own)).map(toTraceId))
     const opinions = await countTraceNotes(deps.sql, user.organizationId, ids)
     const notice = noticeOf(c.req.query('notice'))
     const isDeleted = c.req.query('notice') === 'filter-deleted'
     const deleted = isDeleted ? c.req.query('undo') : undefined
-    const known = { session: c.var.session, query, automations, filters, opinions }
+    const known = { session: c.var.session, query, automations, filters, opinions, waiting }
     const facts = { ...known, notice, deleted }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)

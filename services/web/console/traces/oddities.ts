@@ -5,9 +5,9 @@ import type { Oddity, TraceTree } from './trace-tree.ts'
 export const isNotable = (oddity: Oddity): boolean => oddity !== 'open'
 
 const EXPLAINED: Readonly<Record<Oddity, string>> = {
-  orphan: 'The parent of this span is not stored. It comes later, is elsewhere, or was not sent.',
+  orphan: 'The parent of this span is not stored. It is late, elsewhere, or was not sent.',
   cycle: 'This span is below itself. The circle is cut open here.',
-  open: 'This span has no end: it goes on, or its sender stopped.',
+  open: 'This span has no end: it is still running, or its sender stopped.',
   negative: 'This span ends before it starts: the clock of its sender went back. It shows no time.',
   outside: 'This span is not within the time of its parent: two clocks differ, or it outlived it.',
 }

@@ -2,10 +2,10 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listTraceNotes } from '../../../platform/trace-notes.ts'
 import { findRunRecord } from '../../../platform/run-history.ts'
+import type { RunRecord } from '../../../platform/run-history.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { runPath } from '../frame/addresses.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { noticeOf } from '../frame/notices.ts'
@@ -80,11 +80,11 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
   const reader = readerOf(c, deps)
   const traceId = getTraceId(c)
   const { organizationId } = c.var.session.user
-  const [skeleton, listed, notes, runPath] = await Promise.all([
+  const [skeleton, listed, notes, run] = await Promise.all([
     reader.skeleton(traceId),
     reader.list(new URLSearchParams({ trace: traceId })),
     listTraceNotes(deps.sql, { organizationId, traceId }),
-    findRunPath(deps, organizationId, traceId),
+    findRunOf(deps, organizationId, traceId),
   ])
   const tree = toTree(skeleton.spans)
   const query = readTraceQuery(c)
@@ -103,7 +103,7 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     listed: listed.traces[0],
     notice: noticeOf(c.req.query('notice')),
     notes,
-    runPath,
+    run,
   }
 }
 
@@ -145,14 +145,13 @@ const isNamed = ({ name, label }: SpanRow, text: string): boolean =>
   `${name} ${label ?? ''}`.toLowerCase().includes(text)
 
 /** The trace id of a run is its kickoff id. */
-async function findRunPath(
+async function findRunOf(
   { sql }: WebDeps,
   organizationId: number,
   traceId: string,
-): Promise<string | undefined> {
+): Promise<RunRecord | undefined> {
   const kickoffId = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  const run = await findRunRecord(sql, { organizationId, id: kickoffId })
-  return run && runPath(run, run)
+  return findRunRecord(sql, { organizationId, id: kickoffId })
 }
 
 function getSpanId(c: Context): string {

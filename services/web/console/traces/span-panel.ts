@@ -131,7 +131,7 @@ function facts({ span, columns }: SpanView): Html {
   const start = new Date(Number(startNs / 1_000_000n))
   const took =
     span.endTimeUnixNano === undefined
-      ? 'It goes on'
+      ? 'Still running'
       : nsText(Math.max(0, Number(BigInt(span.endTimeUnixNano) - startNs)))
   const rows: (readonly [string, Html | string])[] = [
     ['Start', absoluteTime(start)],

@@ -1,7 +1,7 @@
 import type { SkeletonSpan } from '../../traces/skeleton.ts'
 import type { TraceTree } from './trace-tree.ts'
 
-/** What a trace adds up to. Tokens and cost are of model calls with no other one below them. */
+/** What a trace adds up to. Tokens and cost are of the model calls that count. */
 export interface Sums {
   readonly spans: number
   readonly errors: number
@@ -25,7 +25,7 @@ export const costOf = ({
 const plus = (sum: number | null, cost: number | null): number | null =>
   cost === null ? sum : (sum ?? 0) + cost
 
-/** Sums a trace up, in one pass from its last row: what is below a call has been seen by then. */
+/** Sums a trace up; which calls count is the collector's to say. */
 export function sumUp({ rows }: TraceTree): Sums {
   let errors = 0
   let calls = 0
@@ -33,16 +33,9 @@ export function sumUp({ rows }: TraceTree): Sums {
   let costUsd: number | null = null
   let reportedCostUsd: number | null = null
   let computedCostUsd: number | null = null
-  let nextCall = Infinity
-  for (let place = rows.length - 1; place >= 0; place--) {
-    const row = rows[place]
-    if (!row) continue
-    const { span, below } = row
+  for (const { span } of rows) {
     if (span.status === ERROR) errors++
-    if (!span.isCall) continue
-    const isLeaf = nextCall > place + below
-    nextCall = place
-    if (!isLeaf) continue
+    if (!span.isCounted) continue
     calls++
     tokens += (span.inputTokens ?? 0) + (span.outputTokens ?? 0)
     costUsd = plus(costUsd, costOf(span))

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { RunRecord } from '../../../platform/run-history.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import type { TraceNote } from '../../../platform/trace-notes.ts'
 import type { Skeleton } from '../../traces/skeleton.ts'
@@ -11,6 +12,7 @@ import { noticeBox, pill, warningBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
+import { runPath } from '../frame/addresses.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { traceNotes } from './trace-notes.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
@@ -23,6 +25,7 @@ import { spanPanel } from './span-panel.ts'
 import type { SpanRow } from './span-row.ts'
 import type { TraceTree } from './trace-tree.ts'
 import type { TraceQuery } from './trace-query.ts'
+import { waitingPill } from './traces-table.ts'
 import { waterfall } from './waterfall.ts'
 
 /** A trace, the part of its tree that is shown, and the span beside it. */
@@ -38,8 +41,8 @@ export interface TracePage {
   readonly listed: ListedTrace | undefined
   readonly notes: readonly TraceNote[]
   readonly notice: string | undefined
-  /** The page of the run that made the trace, where there is one. */
-  readonly runPath: string | undefined
+  /** The run that made the trace, where there is one. */
+  readonly run: RunRecord | undefined
 }
 
 /** Rows of a page for those who have no script. */
@@ -85,9 +88,8 @@ const pathOf = ({ skeleton }: TracePage): string => `/traces/${skeleton.traceId}
 const isOpen = ({ tree }: TracePage): boolean => tree.rows[0]?.span.durationNs === null
 
 function head(view: TracePage, name: string): Html {
-  const { skeleton, tree, runPath, listed } = view
+  const { skeleton, run, listed } = view
   const session = listed?.session_id ?? undefined
-  const isBad = tree.rows.some(({ span, depth }) => depth === 0 && span.status === 2)
   return html`<div class="page-head">
     <div>
       <h1>${name}</h1>
@@ -98,14 +100,21 @@ function head(view: TracePage, name: string): Html {
         · <code class="select">${skeleton.traceId}</code>
       </p>
     </div>
-    ${isOpen(view) ? pill('busy', 'Running') : isBad ? pill('bad', 'Failed') : pill('good', 'Ok')}
+    ${state(view)}
     <span class="push pair">
-      ${runPath === undefined ? '' : html`<a class="button" href="${runPath}">Run</a>`}
+      ${run === undefined ? '' : html`<a class="button" href="${runPath(run, run)}">Run</a>`}
       ${session === undefined ? '' : sessionLink(session)}
       <a class="button" href="/trace-comparison?trace=${skeleton.traceId}">Compare</a>
       <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
     </span>
   </div>`
+}
+
+function state(view: TracePage): Html {
+  if (view.run?.status === 'waiting') return waitingPill()
+  if (isOpen(view)) return pill('busy', 'Running')
+  const isBad = view.tree.rows.some(({ span, depth }) => depth === 0 && span.status === 2)
+  return isBad ? pill('bad', 'Failed') : pill('good', 'Ok')
 }
 
 const sessionLink = (id: string): Html =>

@@ -43,7 +43,11 @@ export function traceIdOf(text: string): string | undefined {
 export function getTraceId(c: Context): string {
   const id = traceIdOf(c.req.param('traceId') ?? '')
   if (id !== undefined) return id
-  throw new AppError('not_found', 'A trace id has 32 hexadecimal digits.')
+  throw new AppError(
+    'not_found',
+    'There is no such page. A trace is at /traces/ and its id, which has 32 hexadecimal digits; ' +
+      'the list is at /traces, and what all traces used at /usage.',
+  )
 }
 
 /** Returns a span id; undefined for what is none. */

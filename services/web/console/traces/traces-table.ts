@@ -22,6 +22,9 @@ const TONES: Readonly<Record<Status, Tone>> = {
 /** The state of a trace, in its colour. */
 export const tracePill = (status: Status): Html => pill(TONES[status], traceStatusName(status))
 
+/** The state of a trace whose run waits for a person, or for a budget. */
+export const waitingPill = (): Html => pill('waiting', 'Waiting')
+
 /** The classes of columns; the others have none. */
 const CLASSES: Readonly<Partial<Record<Column, string>>> = {
   input: 'excerpt',
@@ -36,11 +39,18 @@ export const COMPARE_FORM = 'compare'
 /** Names that a row shows of several. */
 const NAMES_MAX = 2
 
+/** What is known of traces beside what they say. */
+interface KnownOfTraces {
+  readonly query: ListQuery
+  readonly opinions: ReadonlyMap<string, TraceOpinions>
+  /** The ids of those whose runs wait. */
+  readonly waiting: ReadonlySet<string>
+}
+
 /** Traces in the order given, with the columns that were chosen. */
 export function tracesTable(
   traces: readonly ListedTrace[],
-  query: ListQuery,
-  opinions: ReadonlyMap<string, TraceOpinions>,
+  { query, opinions, waiting }: KnownOfTraces,
 ): Html {
   const { columns } = query
   const back = queryOf({ list: carriedList(query) })
@@ -60,7 +70,10 @@ export function tracesTable(
       </tr>
     </thead>
     <tbody>
-      ${traces.map((trace) => row(trace, { columns, back, opinion: opinions.get(trace.trace_id) }))}
+      ${traces.map((trace) => {
+        const { trace_id: id } = trace
+        return row(trace, { columns, back, opinion: opinions.get(id), isWaiting: waiting.has(id) })
+      })}
     </tbody>
   </table>`
 }
@@ -70,9 +83,10 @@ interface Row {
   /** The query of the address that leads back here. */
   readonly back: string
   readonly opinion: TraceOpinions | undefined
+  readonly isWaiting: boolean
 }
 
-const row = (trace: ListedTrace, { columns, back, opinion }: Row): Html =>
+const row = (trace: ListedTrace, { columns, back, opinion, isWaiting }: Row): Html =>
   html`<tr data-trace-id="${trace.trace_id}">
     <td class="lead">
       <span class="pick"
@@ -92,7 +106,7 @@ const row = (trace: ListedTrace, { columns, back, opinion }: Row): Html =>
         }</span
       >
     </td>
-    <td class="state">${tracePill(trace.status)}</td>
+    <td class="state">${isWaiting ? waitingPill() : tracePill(trace.status)}</td>
     <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
     ${columns.map(
       (column) =>

@@ -10,8 +10,14 @@ import { orAbort } from '../or-abort.ts'
 import { CLOCK_WARNINGS, warnOfClock } from '../time-warnings.ts'
 
 const NO_RIGHT = '42501'
+const UNKNOWN_TABLE = '42P01'
 
 const SCHEMA_WARNINGS = declareCodes({
+  schema_empty:
+    'The database is new, or its volume is lost. Restore a backup, or begin anew. ' +
+    `${runInWeb('migrate')}, and \`kubectl -n {namespace} rollout restart deployment\`, which ` +
+    'makes the tables of the traces as well; `helm upgrade {release} dist/chart -n {namespace} ' +
+    '--reuse-values` then sets it up.',
   schema_behind: `Migrations of this version are missing. ${runInWeb('migrate')}.`,
   schema_ahead:
     'Pods of an older version run on the schema of a newer one, as during an upgrade or after a ' +
@@ -32,7 +38,7 @@ export const databaseCheck: Check = {
   async run({ signal, sql }, { schemaVersion }) {
     try {
       await orAbort(signal, sql`select 1`)
-      const doubts = signal.aborted ? [] : findDoubts(sql, schemaVersion).catch(() => [])
+      const doubts = signal.aborted ? [] : findDoubts(sql, schemaVersion).catch(doubtOf)
       const found = await orAbort(signal, Promise.resolve(doubts)).catch(() => [])
       const facts = { checks: ['select_1'] }
       return passed(found.length > 0 ? { ...facts, details: withWarnings({}, found) } : facts)
@@ -42,6 +48,15 @@ export const databaseCheck: Check = {
     }
   },
 }
+
+/** A database without a table yet; what else keeps doubts from being read is none. */
+const doubtOf = (thrown: unknown): readonly Warning[] =>
+  sqlState(thrown) === UNKNOWN_TABLE ? [NO_TABLES] : []
+
+const NO_TABLES = warning(
+  SCHEMA_WARNINGS.schema_empty,
+  'the database answers, and has no tables of the platform',
+)
 
 /** Reasons why all may not be well with a database that answers; none where they cannot be read. */
 async function findDoubts(
@@ -57,7 +72,8 @@ async function findDoubts(
 }
 
 function warnOfSchema(version: number | null, expected: number | undefined): readonly Warning[] {
-  if (version === null || expected === undefined || version === expected) return []
+  if (version === null) return [NO_TABLES]
+  if (expected === undefined || version === expected) return []
   const message = `the schema has version ${version}, and this program has ${expected}`
   const code = version < expected ? 'schema_behind' : 'schema_ahead'
   return [warning(SCHEMA_WARNINGS[code], message)]

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { KubernetesDeployment } from '../../../shared/kubernetes/deployment.ts'
 import { plural } from '../../console/frame/format.ts'
 import type { Check } from '../check.ts'
-import { IMAGES_REMEDY } from '../cluster-commands.ts'
+import { INSTALL_CHART, remedyForDeployments } from '../cluster-commands.ts'
 import { declareCodes } from '../failure-code.ts'
 import { failed, passed, skipped, warning, withWarnings } from '../finding.ts'
 import type { Finding, Warning } from '../finding.ts'
@@ -21,16 +21,15 @@ const COMPONENT_LABEL = 'app.kubernetes.io/component'
 
 const failures = declareCodes({
   deployments_unready:
-    '`kubectl -n {namespace} get deployments,pods` shows them; `kubectl -n {namespace} describe ' +
-    'deployment NAME` and `kubectl -n {namespace} logs deployment/NAME` say more. ' +
-    `${IMAGES_REMEDY} A Deployment that is scaled to zero counts as down; one with more Ready ` +
-    'pods than desired is in a rollout: run the check again when it is over.',
+    'Scale up a Deployment that is scaled to zero, look at one that is not ready with kubectl ' +
+    'describe, and run the check again when a rollout is over. One that is missing comes back as ' +
+    `follows. ${INSTALL_CHART}`,
 })
 
 const ROLLOUT_WARNINGS = declareCodes({
   rollout_stuck:
-    '`kubectl -n {namespace} describe deployment NAME` and the events of its pods say why. ' +
-    `${IMAGES_REMEDY} \`helm rollback {release} -n {namespace}\` returns to the version before.`,
+    'The events of its pods say why. ' +
+    '`helm rollback {release} -n {namespace}` returns to the version before.',
 })
 
 const warnings = { ...ROLLOUT_WARNINGS, ...BUILD_WARNINGS }
@@ -94,22 +93,28 @@ function toFinding(
   rows: readonly DeploymentRow[],
 ): Finding<PlatformPodsDetails> {
   const stuck = rows.filter(({ condition }) => condition === 'stuck')
-  const details = withWarnings({ namespace, deployments: rows }, stuck.map(warnOfRollout))
+  const warnings = stuck.map((row) => warnOfRollout(namespace, row))
+  const details = withWarnings({ namespace, deployments: rows }, warnings)
   const down = rows.filter((row) => !isWell(row))
   if (down.length === 0) return passed({ details })
+  const remediation = remedyForDeployments({ namespace, rows: down, install: INSTALL_CHART })
   const surging = down.filter(({ condition }) => condition === 'surging')
   const fewer = down.filter((row) => !surging.includes(row))
   const errors = [countError('fewer', fewer), countError('more', surging)].filter(Boolean)
-  return failed(failures.deployments_unready, errors.join('; '), { details })
+  const cause = { ...failures.deployments_unready, remediation }
+  return failed(cause, errors.join('; '), { details })
 }
 
 const countError = (word: 'fewer' | 'more', rows: readonly DeploymentRow[]): string =>
   rows.length > 0 ? `${word} Ready replicas than desired: ${rows.map(describeRow).join(', ')}` : ''
 
-const warnOfRollout = ({ name, message }: DeploymentRow): Warning =>
+const warnOfRollout = (namespace: string, row: DeploymentRow): Warning =>
   warning(
-    ROLLOUT_WARNINGS.rollout_stuck,
-    `the rollout of ${name} is stuck: ${message.replace(/\.$/, '')}`,
+    {
+      ...ROLLOUT_WARNINGS.rollout_stuck,
+      remediation: remedyForDeployments({ namespace, rows: [row], install: INSTALL_CHART }),
+    },
+    `the rollout of ${row.name} is stuck: ${row.message.replace(/\.$/, '')}`,
   )
 
 function describeRow({ name, condition, ready_replicas, desired_replicas }: DeploymentRow): string {

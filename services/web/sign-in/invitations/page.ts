@@ -31,8 +31,8 @@ export function invitationPage(view: InvitationPage): Html {
     `Join ${organization}`,
     html`<h1>Join ${organization}</h1>
       <p>
-        ${invitedBy ?? 'Somebody'} invites you to ${organization}. As ${role}, one
-        ${ROLE_TEXTS[role]}.
+        ${invitedBy ?? 'A member'} invites you to ${organization}. ${role === 'viewer' ? 'A' : 'An'}
+        ${role} ${ROLE_TEXTS[role]}.
       </p>
       ${problemBox(problem)} ${signedInAs === undefined ? newcomer(view) : joinForm(view)}`,
   )

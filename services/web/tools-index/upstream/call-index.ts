@@ -59,7 +59,7 @@ function nextOf(url: URL, location: string): URL {
   const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
   const isSafe =
     next && (next.protocol === 'https:' || (url.protocol === 'http:' && next.protocol === 'http:'))
-  if (!isSafe) throw failed(url, 'it redirects to where nobody may go')
+  if (!isSafe) throw failed(url, 'it redirects to an address that is not allowed')
   return next
 }
 

@@ -16,7 +16,7 @@ import { imageOf, orderBuild } from './crew-images.ts'
 import { crewUrl } from './crew-names.ts'
 import { crewObjects } from './describe-crew.ts'
 import { crewService } from './crew-deployment.ts'
-import { describeIn, formerRanges } from './drift.ts'
+import { describeIn, formerAddresses } from './drift.ts'
 import { EXIT_UNREACHABLE } from './install-script.ts'
 import { openRepository } from './registry-client.ts'
 import { followOutput, lastLines } from './pod-output.ts'
@@ -63,10 +63,10 @@ async function isStored(
   }
 }
 
-/** Returns why an organization may have no further image. */
-async function findExcess({ gifts }: ClusterDeps, { owner }: WantedCrew) {
+/** Returns why an organization may have no further image built. */
+async function findRefusal({ gifts }: ClusterDeps, { owner }: WantedCrew) {
   try {
-    await gifts.requireRoom(owner.organizationId)
+    await gifts.requireBuild(owner.organizationId)
     return undefined
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.code === 'conflict') return thrown.message
@@ -102,8 +102,8 @@ async function build(
   const { kubernetes, cluster } = deps
   const { builder, home } = cluster
   if (!builder) throw new AppError('unavailable', 'There is no BuildKit here any more.')
-  const full = await findExcess(deps, wanted)
-  if (full !== undefined) return { outcome: 'failed', reason: full }
+  const refusal = await findRefusal(deps, wanted)
+  if (refusal !== undefined) return { outcome: 'failed', reason: refusal }
   progress.state('Building')
   // By it a build that nobody follows any more is found and removed.
   await applyAll(kubernetes, [crewService(crew)], { ...place, home: home.namespace })
@@ -122,8 +122,9 @@ async function start(attempt: Attempt, crew: DescribedCrew): Promise<CrewOutcome
   const { kubernetes, cluster, gifts, patience } = deps
   const { name, namespace, selector } = crew.names
   progress.state(crew.image === undefined ? 'Building' : 'Deploying')
-  const former = await formerRanges(deps, crew.names)
-  const { service, policy, secrets, deployment } = await crewObjects(crew, gifts, former)
+  const former = await formerAddresses(deps, crew.names)
+  const { service, policy, secrets, deployment, reach } = await crewObjects(crew, gifts, former)
+  for (const refusal of policy ? reach.refused : []) progress.log('build', `${refusal}\n`)
   // The Service without its annotation first, and with it when all else is there.
   const first = [crewService(crew), ...(policy ? [policy] : []), ...secrets, deployment]
   await applyAll(kubernetes, first, { ...place, home: cluster.home.namespace })

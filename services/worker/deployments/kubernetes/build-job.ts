@@ -39,9 +39,18 @@ export const REACH_WEB = `timeout 60 wget -q -O /dev/null "$SOURCE_URL" ||
   ${unreachable('web', 'Web cannot be reached.')}
 `
 
+const ONLY_FRONTEND =
+  'Images are built with the frontend of BuildKit itself: another one could read what other ' +
+  'organizations build. Take its syntax line out.'
+
 /**
  * The build: get the project, take its Dockerfile or the generated one, build and push. The digest
  * is its last word, as the message of the ended container.
+ *
+ * BuildKit keeps the layers and the cache mounts of all organizations. The name of the machine that
+ * a step runs on is part of the key of its layer, and no Dockerfile can set it, so that no
+ * organization is answered with a layer of another one. With a `cmdline` the frontend follows no
+ * syntax line: other frontends would choose both as they like.
  */
 const buildScript = (getProject: string): string => `set -eu
 cd /work
@@ -52,6 +61,12 @@ ${getProject}buildctl $BUILDKIT_FLAGS debug workers >/dev/null ||
 if [ -f project/Dockerfile ]; then
   echo 'Building with the Dockerfile of the project.'
   dockerfile=project
+  frontend=$(head -n 9 project/Dockerfile |
+    sed -n 's/^#[[:space:]]*[sS][yY][nN][tT][aA][xX][[:space:]]*=[[:space:]]*//p')
+  case "$frontend" in
+    '' | docker/dockerfile* | docker.io/docker/dockerfile*) ;;
+    *) echo "The Dockerfile asks for the frontend $frontend. ${ONLY_FRONTEND}" >&2; exit 1 ;;
+  esac
 else
   echo 'Building with a generated Dockerfile: the project has none.'
   printf '%s' "$DOCKERFILE" >generated/Dockerfile
@@ -61,6 +76,8 @@ mkfifo output
 tee build.log <output >&2 &
 buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
+  --opt cmdline=dockerfile.v0 \\
+  --opt hostname="$BORDER" --opt build-arg:BUILDKIT_CACHE_MOUNT_NS="$BORDER" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
   $PROXY_FLAGS --secret id=${INDEX_SECRET},env=UV_INDEX \\
   --secret id=${CA_SECRET},src=${AUTHORITIES}/${CA_KEY} \\
@@ -81,6 +98,8 @@ sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' metadata
 /** How a build reaches BuildKit and the registry. */
 export interface BuildAccess {
   readonly builder: ImageBuilder
+  /** The organization whose layers and cache mounts the build may use. */
+  readonly organizationId: number
   /** The repository of the image, as BuildKit reaches it. */
   readonly repository: string
   readonly certificates: Certificates
@@ -191,6 +210,7 @@ const client = ({ access, ...order }: BuildOrder) => ({
       SOURCE_DIGEST: order.sourceDigest,
       PYTHON_VERSION: order.pythonVersion ?? '',
       DOCKERFILE: order.dockerfile,
+      BORDER: `organization-${access.organizationId}`,
       IMAGE: `${access.repository}:${order.tag}`,
       CACHE: `${access.repository}:${CACHE_TAG}`,
       CACHE_OPTIONS: 'mode=max,image-manifest=true,ignore-error=true',

@@ -1,4 +1,5 @@
 import type { CrewMaxima } from '../../../platform/crew-resources.ts'
+import type { ReachRules } from '../../../platform/crew-reach.ts'
 import type { PlatformRelease } from '../../../shared/kubernetes/network-peers.ts'
 
 /** What the operator set for crews from source. */
@@ -15,8 +16,10 @@ export interface CrewCluster {
   readonly hasArbitraryUser: boolean
   /** Crews get a NetworkPolicy. */
   readonly isGuarded: boolean
-  /** Private addresses count among those of the word `internet`. */
-  readonly hasPrivateRanges: boolean
+  /** What the lists of automations may open. */
+  readonly reach: ReachRules
+  /** The private origins that organizations may call for models. */
+  readonly modelOrigins: readonly string[]
   /** The namespaces of models and tools inside the cluster. */
   readonly openNamespaces: readonly string[]
   /** The address of web for pods of the cluster, without a slash at its end. */
@@ -38,6 +41,11 @@ export interface ImageBuilder {
   readonly address: string
   /** The registry as BuildKit reaches it: host and port. */
   readonly registry: string
+  /**
+   * The ids of the organizations that trust each other, or `*` for all. None of them: those of
+   * which there is one.
+   */
+  readonly organizations: readonly string[]
   /** Returns the host and port under which nodes reach the same registry. */
   readonly pullAddress: () => Promise<string>
   /** Returns the client's certificate, with its authority. */

@@ -46,6 +46,7 @@ export async function orderBuild(
 export async function accessFor(builder: ImageBuilder, owner: CrewOwner): Promise<BuildAccess> {
   return {
     builder,
+    organizationId: owner.organizationId,
     certificates: await builder.certificates(),
     repository: `${builder.registry}/${repositoryOf(owner)}`,
     dockerConfig: dockerConfigOf(builder, builder.registry, { owner, action: 'push' }),

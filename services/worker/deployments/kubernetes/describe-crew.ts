@@ -1,6 +1,7 @@
 import { crewResources } from '../../../platform/crew-resources.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import { fingerprint } from '../../../shared/kubernetes/objects.ts'
+import type { AddressRange } from '../../../shared/outgoing/address-ranges.ts'
 import type { WantedCrew } from '../crew-host.ts'
 import type { CrewCluster } from './cluster-settings.ts'
 import {
@@ -28,10 +29,18 @@ export interface CrewGifts {
   /** The tools indexes as uv takes them, with a token for some hours. */
   readonly indexesOf: (wanted: WantedCrew) => string
   /** The hosts of the models that an organization's runs call. */
-  readonly modelHostsOf: (organizationId: number) => Promise<readonly string[]>
+  readonly modelHostsOf: (organizationId: number) => Promise<ModelHosts>
   readonly lookUp: LookUp
-  /** Raises `conflict` when an organization has no room for another image. */
-  readonly requireRoom: (organizationId: number) => Promise<void>
+  /** Raises `conflict` when an organization may have no further image built. */
+  readonly requireBuild: (organizationId: number) => Promise<void>
+}
+
+/** The hosts of models. */
+export interface ModelHosts {
+  /** Those that the organization chose. */
+  readonly chosen: readonly string[]
+  /** Those that the operator named or allowed, and the proxy. */
+  readonly given: readonly string[]
 }
 
 /** A crew, and its objects. */
@@ -77,11 +86,13 @@ export async function describeCrew(
 export async function crewObjects(
   crew: DescribedCrew,
   gifts: CrewGifts,
-  formerRanges: readonly string[],
+  former: readonly AddressRange[],
 ): Promise<CrewObjects> {
   const { wanted, cluster, names } = crew
   const models = await gifts.modelHostsOf(wanted.owner.organizationId)
-  const reach = await resolveReach([...wanted.settings.egress, ...models], gifts.lookUp)
+  const listed = [...wanted.settings.egress, ...models.chosen]
+  const order = { listed, given: models.given, rules: cluster.reach }
+  const reach = await resolveReach(order, gifts.lookUp)
   const { builder } = cluster
   const { image } = crew
   const pull =
@@ -101,7 +112,7 @@ export async function crewObjects(
   return {
     service: { ...service, metadata },
     policy: cluster.isGuarded
-      ? crewNetworkPolicy(names, cluster, withFormer(reach, formerRanges))
+      ? crewNetworkPolicy(names, cluster, withFormer(reach, former, cluster.reach))
       : undefined,
     secrets,
     deployment,

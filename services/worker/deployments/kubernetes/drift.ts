@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { kubernetesDeployment } from '../../../shared/kubernetes/deployment.ts'
 import type { KubernetesDeployment } from '../../../shared/kubernetes/deployment.ts'
+import type { AddressRange } from '../../../shared/outgoing/address-ranges.ts'
 import type { WantedCrew } from '../crew-host.ts'
 import { findObject } from './cluster-calls.ts'
 import type { CrewPlace } from './cluster-calls.ts'
@@ -8,7 +9,7 @@ import type { ClusterDeps } from './cluster-deps.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
 import { imageOf } from './crew-images.ts'
 import type { CrewNames } from './crew-names.ts'
-import { rangesIn } from './crew-network.ts'
+import { addressesIn, peersIn } from './crew-network.ts'
 import { APPLIED, crewObjects, describeCrew } from './describe-crew.ts'
 
 const service = v.object({
@@ -37,13 +38,13 @@ export async function findDeployment(
   return object === undefined ? undefined : v.parse(kubernetesDeployment, object)
 }
 
-/** Returns the ranges that the policy of a crew lets through, as it is in the cluster. */
-export async function formerRanges(
+/** Returns the single addresses that the policy of a crew lets through, as it is in the cluster. */
+export async function formerAddresses(
   { kubernetes }: ClusterDeps,
   names: CrewNames,
-): Promise<readonly string[]> {
+): Promise<readonly AddressRange[]> {
   const policy = await findPolicy(kubernetes, names)
-  return policy === undefined ? [] : rangesIn(policy)
+  return policy === undefined ? [] : addressesIn(policy)
 }
 
 const findPolicy = (
@@ -62,12 +63,12 @@ export async function findDifference(
   const found = await findObject(kubernetes, { kind: 'Service', name, namespace })
   if (found === undefined) return 'its Service is gone'
   const policy = await findPolicy(kubernetes, names)
-  const ranges = policy === undefined ? [] : rangesIn(policy)
-  const wanted = await crewObjects(crew, gifts, ranges)
+  const wanted = await crewObjects(crew, gifts, policy === undefined ? [] : addressesIn(policy))
   if (wanted.policy !== undefined) {
     if (policy === undefined) return 'its NetworkPolicy is gone'
-    const isShut = wanted.reach.ranges.some((range) => !ranges.includes(range))
-    if (isShut) return 'a host that it may reach has another address'
+    const [open, allowed] = [peersIn(policy), peersIn(wanted.policy)]
+    const isSame = open.size === allowed.size && [...open].every((peer) => allowed.has(peer))
+    if (!isSame) return 'it reaches other addresses than it may'
   }
   const { annotations } = v.parse(service, found).metadata
   return annotations[APPLIED] === wanted.fingerprint ? undefined : 'it was applied otherwise'

@@ -1,12 +1,6 @@
 import * as v from 'valibot'
-import { flag, httpUrl, optional, text, word } from '../../../shared/env.ts'
-
-/** A list of names with commas between. */
-const names = () =>
-  v.pipe(
-    v.string(),
-    v.transform((list): readonly string[] => list.split(',').filter((name) => name !== '')),
-  )
+import { crewReachEnv, names } from '../../../platform/crew-limits.ts'
+import { flag, httpUrl, optional, origins, text, word } from '../../../shared/env.ts'
 
 /** The variables of crews from source in a cluster; without `CREW_PYTHON_IMAGE` there are none. */
 export const clusterCrewsEnv = {
@@ -29,8 +23,9 @@ export const clusterCrewsEnv = {
   CREW_MEMORY_MAX: v.optional(text(), '4Gi'),
   /** Gives each crew a NetworkPolicy. */
   CREW_NETWORK_POLICY: v.optional(flag(), 'true'),
-  /** Whether private addresses are among those of the entry `internet`. */
-  CREW_PRIVATE_RANGES: v.optional(flag(), 'true'),
+  ...crewReachEnv,
+  /** Private origins that organizations may call for models; crews reach them as well. */
+  LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The namespaces of models and tools inside the cluster, which every crew reaches. */
   CREW_OPEN_NAMESPACES: v.optional(names(), ''),
   /** An image with BuildKit's client; without it no images are built. */
@@ -39,6 +34,8 @@ export const clusterCrewsEnv = {
   BUILDKIT_ADDRESS: optional(text()),
   /** A folder with `ca.pem`, `client-cert.pem` and `client-key.pem`. */
   BUILDKIT_CERTIFICATES: optional(text()),
+  /** The ids of organizations that share BuildKit because they trust each other; `*`: all. */
+  BUILDKIT_ORGANIZATIONS: v.optional(names(), ''),
   /** The registry of crew images as BuildKit reaches it, and as nodes do. */
   REGISTRY_ADDRESS: optional(text()),
   /** Without it nodes pull from `localhost` and the node port of the Service. */

@@ -1,3 +1,5 @@
+import { CHECK_SOURCES } from '../check-sources.ts'
+
 /** The folder of the crew in its pods and in its image. */
 const ROOT = '/crew'
 /** The folder with the project, which is read only. */
@@ -12,12 +14,14 @@ export const EXIT_UNREACHABLE = 75
 
 /**
  * Installs what the project in the working directory names into a virtual environment of its own,
- * with the adapter. Its lock goes before its pyproject.toml, and that before its requirements.txt:
- * a lock pins versions and hashes, whichever index has them. The project itself is not installed
- * but run where it is. `UV_INDEX` has the tools indexes, which uv asks before the public one.
+ * with the adapter, once its sources are found to be Python. Its lock goes before its
+ * pyproject.toml, and that before its requirements.txt: a lock pins versions and hashes, whichever
+ * index has them. The project itself is not installed but run where it is. `UV_INDEX` has the tools
+ * indexes, which uv asks before the public one.
  */
 export const INSTALL = `set -eu
 [ -x ${VENV}/bin/python ] || uv venv --quiet \${PYTHON_VERSION:+--python "$PYTHON_VERSION"} ${VENV}
+${VENV}/bin/python -I -W ignore -c '${CHECK_SOURCES}'
 export VIRTUAL_ENV=${VENV}
 if [ -f uv.lock ]; then
   echo 'Installing what uv.lock pins.'

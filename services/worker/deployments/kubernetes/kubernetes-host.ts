@@ -54,7 +54,7 @@ async function look(
   const isServing = (readyReplicas ?? 0) > 0
   const difference = await findDifference(deps, crew)
   if (difference) return drifted(difference, isServing)
-  if (found.spec.replicas !== wanted.replicas) return drifted('somebody scaled it', isServing)
+  if (found.spec.replicas !== wanted.replicas) return drifted('it was scaled by hand', isServing)
   const about = { kubernetes, namespace, selector, container: 'crew' }
   const write = (text: string): void => progress.log('crew', text)
   await followOutput({ ...about, write }, wanted.loggedUntil).pump()

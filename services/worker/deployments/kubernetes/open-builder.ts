@@ -23,6 +23,7 @@ export function openBuilder(
     | 'BUILDKIT_IMAGE'
     | 'BUILDKIT_ADDRESS'
     | 'BUILDKIT_CERTIFICATES'
+    | 'BUILDKIT_ORGANIZATIONS'
     | 'POD_NAMESPACE'
     | 'REGISTRY_ADDRESS'
     | 'REGISTRY_PULL_ADDRESS'
@@ -41,6 +42,7 @@ export function openBuilder(
     image,
     address,
     registry,
+    organizations: config.BUILDKIT_ORGANIZATIONS,
     registryKey,
     certificates: () => readCertificates(directory),
     freeImages: () => restartRegistry(kubernetes, { name, namespace }),

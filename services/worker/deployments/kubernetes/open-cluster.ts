@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { reachRulesOf } from '../../../platform/crew-reach.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
 import { readMountedFile } from '../../../shared/kubernetes/mounted-files.ts'
@@ -45,7 +46,8 @@ export function openCluster(
     pullSecrets: config.CREW_PULL_CREDENTIALS,
     hasArbitraryUser: config.CREW_ARBITRARY_USER,
     isGuarded: config.CREW_NETWORK_POLICY,
-    hasPrivateRanges: config.CREW_PRIVATE_RANGES,
+    reach: reachRulesOf(config),
+    modelOrigins: config.LLM_PRIVATE_ORIGINS,
     openNamespaces: config.CREW_OPEN_NAMESPACES,
     webUrl: CREW_WEB_URL.replace(/\/$/, ''),
     maxima: { cpu: config.CREW_CPU_MAX, memory: config.CREW_MEMORY_MAX },

@@ -1,6 +1,7 @@
 import { findCrewNamespace } from '../../../platform/crew-namespace.ts'
 import { listConnectionsForModels } from '../../../platform/llm-connections.ts'
 import { originsOf, usageOf } from '../../../platform/llm-usage.ts'
+import { requireTrust } from '../../../platform/build-trust.ts'
 import { requireStorage } from '../../../platform/crew-storage.ts'
 import type { ReadVariable } from '../../../platform/llm-usage.ts'
 import { deadline } from '../../../shared/deadline.ts'
@@ -53,7 +54,7 @@ export function openKubernetesHost(
 }
 
 function createGifts(
-  { webUrl, proxy }: CrewCluster,
+  { webUrl, proxy, builder, modelOrigins }: CrewCluster,
   { sql, read, secretKeyBase, environmentOf, toolsTokenOf, quotaBytes }: HostOptions,
 ): CrewGifts {
   return {
@@ -70,17 +71,27 @@ function createGifts(
     },
     async modelHostsOf(organizationId) {
       const connections = await listConnectionsForModels(sql, organizationId, 'all')
-      const urls = connections.map((each) => {
+      const models = connections.flatMap((each) => {
         const connection = { ...each, hasKey: each.sealedKey !== null }
-        return usageOf(connection, read).chatUrl
+        const url = usageOf(connection, read).chatUrl
+        if (url === undefined) return []
+        const isChosen = each.baseUrl !== null && !modelOrigins.includes(new URL(url).origin)
+        return [{ host: new URL(url).hostname, isChosen }]
       })
-      const proxies = [proxy['HTTP_PROXY'], proxy['HTTPS_PROXY']]
-      return [...urls, ...originsOf(read), ...proxies].flatMap((url) =>
-        url ? [new URL(url).hostname] : [],
-      )
+      const own = [...originsOf(read), proxy['HTTP_PROXY'], proxy['HTTPS_PROXY']]
+      return {
+        chosen: models.flatMap(({ host, isChosen }) => (isChosen ? [host] : [])),
+        given: [
+          ...models.flatMap(({ host, isChosen }) => (isChosen ? [] : [host])),
+          ...own.flatMap((url) => (url ? [new URL(url).hostname] : [])),
+        ],
+      }
     },
     lookUp: createLookUp(),
-    requireRoom: (organizationId) => requireStorage(sql, { organizationId, quotaBytes }, 0),
+    async requireBuild(organizationId) {
+      if (builder) await requireTrust(sql, { organizationId, trusted: builder.organizations })
+      await requireStorage(sql, { organizationId, quotaBytes }, 0)
+    },
   }
 }
 

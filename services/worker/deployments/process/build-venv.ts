@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CHECK_SOURCES } from '../check-sources.ts'
 import { fileExists } from './crew-directories.ts'
 import { startFirstIndex } from './first-index.ts'
 import type { PythonTools } from './find-python.ts'
@@ -121,8 +122,10 @@ async function withUv(build: VenvBuild, { directory, python }: Venv): Promise<Fa
   const version = pythonVersion === null ? [] : ['--python', pythonVersion]
   const make = ['venv', '--quiet', ...version, directory]
   const noVenv = 'Choose another version of Python in the settings, and deploy again.'
-  const failed = await step('The search for its Python', make, noVenv)
+  const failed = await step('Looking for Python', make, noVenv)
   if (failed) return failed
+  const wrong = await checkSources(build, python)
+  if (wrong) return wrong
   const needs = await needsOf(project)
   const locked = join(directory, 'locked.txt')
   if (needs === 'uv.lock') {
@@ -142,6 +145,14 @@ async function withUv(build: VenvBuild, { directory, python }: Venv): Promise<Fa
   const args = ['pip', 'install', '--python', python, '--no-config', '--no-deps', ADAPTER]
   return adapt(`The installation of ${ADAPTER}`, args, NO_ADAPTER)
 }
+
+/** A file that is not Python is found before its packages are installed. */
+const checkSources = (build: VenvBuild, python: string): Promise<Failed> =>
+  createSteps(build, { file: python, env: build.env })(
+    'The check of its sources',
+    ['-I', '-W', 'ignore', '-c', CHECK_SOURCES],
+    'The last line says why.',
+  )
 
 const NO_ADAPTER =
   'It comes from the public tools index of the platform, which an administrator fills with the ' +
@@ -176,6 +187,8 @@ async function withPip(build: VenvBuild, { directory, python }: Venv): Promise<F
     const advice = 'Install uv on this machine, and deploy again.'
     const failed = await make('The making of its environment', ['-m', 'venv', directory], advice)
     if (failed) return failed
+    const wrong = await checkSources(build, python)
+    if (wrong) return wrong
     const pip = {
       PIP_INDEX_URL: index.url,
       PIP_CONFIG_FILE: '/dev/null',

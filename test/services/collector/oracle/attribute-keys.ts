@@ -18,6 +18,8 @@ interface Sum {
   readonly members: readonly string[]
 }
 
+/** Members of documents that are a text. */
+export const TEXTS: { key: string; column: number; rank: number; member: string }[] = []
 /** By the attribute that holds the document. */
 export const SUMS = new Map<string, Sum[]>()
 const KEYS: { key: string; column: number; rank: number; isJson: boolean }[] = [
@@ -26,7 +28,9 @@ const KEYS: { key: string; column: number; rank: number; isJson: boolean }[] = [
 for (const [column, { keys }] of COLUMNS.entries()) {
   for (const [rank, source] of keys.entries()) {
     const key = typeof source === 'string' ? source : source.json
-    if (typeof source === 'string' || !('member' in source)) {
+    if (typeof source !== 'string' && 'text' in source) {
+      TEXTS.push({ key, column, rank, member: source.text })
+    } else if (typeof source === 'string' || !('member' in source)) {
       KEYS.push({ key, column, rank, isJson: typeof source !== 'string' })
     } else
       SUMS.set(key, [
@@ -35,7 +39,7 @@ for (const [column, { keys }] of COLUMNS.entries()) {
       ])
   }
 }
-export const DOCUMENTS = [...SUMS.keys()]
+export const DOCUMENTS = [...new Set([...SUMS.keys(), ...TEXTS.map(({ key }) => key)])]
 for (const [index, key] of DOCUMENTS.entries()) {
   KEYS.push({ key, column: ENTITY + 1 + index, rank: 0, isJson: false })
 }

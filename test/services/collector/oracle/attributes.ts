@@ -40,6 +40,8 @@ export interface AttributeIndex {
   readonly isJson: Uint8Array
   /** Numbers from documents; NaN where the value lies in the request, or is none. */
   readonly numbers: Float64Array
+  /** By column: a text from elsewhere. */
+  readonly texts: Map<number, string>
 }
 
 export function createAttributeIndex(): AttributeIndex {
@@ -58,6 +60,7 @@ export function createAttributeIndex(): AttributeIndex {
     promotedEnd: new Int32Array(ALL_COLUMNS),
     isJson: new Uint8Array(ALL_COLUMNS),
     numbers: new Float64Array(ALL_COLUMNS),
+    texts: new Map(),
   }
 }
 

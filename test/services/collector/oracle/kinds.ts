@@ -1,6 +1,10 @@
 import {
+  BARE_CALL,
   ENTITY_COLUMNS,
+  NAMED_BY_SPAN,
   OPERATION_COLUMN,
+  PROMOTED_COLUMNS,
+  WORKFLOW,
 } from '../../../../services/collector/conventions/columns.ts'
 import {
   KIND_WORDS,
@@ -8,9 +12,10 @@ import {
   OPERATION_KINDS,
 } from '../../../../services/collector/conventions/kinds.ts'
 import type { OperationKind } from '../../../../services/collector/conventions/kinds.ts'
-import { COLUMN_NAMES, DOCUMENTS, ENTITY, SUMS } from './attribute-keys.ts'
+import { COLUMN_NAMES, DOCUMENTS, ENTITY, SUMS, TEXTS } from './attribute-keys.ts'
 import { isPromoted } from './attributes.ts'
 import type { AttributeIndex } from './attributes.ts'
+import { MAX_COLUMN_BYTES } from '../../../../services/collector/otlp/limits.ts'
 import { findString } from './promoted-fields.ts'
 import type { Tape } from './tape.ts'
 
@@ -33,6 +38,12 @@ export function completeSpan(
     if (text !== undefined) readDocument(index, key, text)
   }
   const kind = kindOf(tape, index, names)
+  adoptWorkflow(tape, index)
+  adoptNames(index, kind, names.span)
+  return kind
+}
+
+function adoptNames(index: AttributeIndex, kind: OperationKind | undefined, span: string): void {
   const column = COLUMN_NAMES.indexOf((kind && ENTITY_COLUMNS[kind]) ?? '')
   if (column >= 0 && isPromoted(index, ENTITY) && !isPromoted(index, column)) {
     index.rank[column] = 0
@@ -40,7 +51,32 @@ export function completeSpan(
     index.promotedFrom[column] = index.promotedFrom[ENTITY] ?? 0
     index.promotedEnd[column] = index.promotedEnd[ENTITY] ?? 0
   }
-  return kind
+  const isNamed = index.rank[OPERATION] === OPERATION_KEYS.indexOf(NAMED_BY_SPAN)
+  if (isNamed && column >= 0 && !isPromoted(index, column)) setText(index, column, [0, span])
+}
+
+const OPERATION_KEYS =
+  PROMOTED_COLUMNS.find(({ column }) => column === OPERATION_COLUMN)?.keys ?? []
+
+function setText(index: AttributeIndex, column: number, [rank, text]: [number, string]): void {
+  if (text === '' || Buffer.byteLength(text) > MAX_COLUMN_BYTES) return
+  if (rank > (index.rank[column] ?? 255)) return
+  index.rank[column] = rank
+  index.promotedEnd[column] = -1
+  index.numbers[column] = Number.NaN
+  index.texts.set(column, text)
+}
+
+function adoptWorkflow(tape: Tape, index: AttributeIndex): void {
+  const [from, to] = [WORKFLOW.from, WORKFLOW.to].map((name) => COLUMN_NAMES.indexOf(name))
+  if (from === undefined || to === undefined) return
+  if (textOf(tape, index, OPERATION) !== WORKFLOW.word) return
+  if (index.rank[from] !== 0 || isPromoted(index, to)) return
+  index.rank[to] = index.rank[from] ?? 0
+  index.isJson[to] = 0
+  index.promotedFrom[to] = index.promotedFrom[from] ?? 0
+  index.promotedEnd[to] = index.promotedEnd[from] ?? 0
+  index.rank[from] = 255
 }
 
 function textOf(tape: Tape, index: AttributeIndex, column: number): string | undefined {
@@ -51,7 +87,7 @@ function textOf(tape: Tape, index: AttributeIndex, column: number): string | und
 
 function kindOf(tape: Tape, index: AttributeIndex, names: Names): OperationKind | undefined {
   const word = textOf(tape, index, OPERATION)?.toLowerCase()
-  if (!word) return kindOfName(names)
+  if (!word) return kindOfName(names) ?? bareKind(index)
   return OPERATION_KINDS.find((kind) => KIND_WORDS[kind].includes(word)) ?? 'other'
 }
 
@@ -60,6 +96,12 @@ function kindOfName({ span, scope }: Names): OperationKind | undefined {
   const isNamed = (name: string): boolean =>
     name.endsWith('*') ? span.startsWith(name.slice(0, -1)) : span === name
   return Object.entries(names).find(([name]) => isNamed(name))?.[1]
+}
+
+function bareKind(index: AttributeIndex): OperationKind | undefined {
+  const hasAny = (columns: readonly string[]): boolean =>
+    columns.some((column) => isPromoted(index, COLUMN_NAMES.indexOf(column)))
+  return hasAny(BARE_CALL.models) && hasAny(BARE_CALL.tokens) ? BARE_CALL.kind : undefined
 }
 
 function readDocument(index: AttributeIndex, key: string, text: string): void {
@@ -71,6 +113,11 @@ function readDocument(index: AttributeIndex, key: string, text: string): void {
     index.rank[column] = rank
     index.promotedEnd[column] = -1
     index.numbers[column] = sum(values)
+    index.texts.delete(column)
+  }
+  for (const { column, rank, member } of TEXTS.filter((one) => one.key === key)) {
+    const value = memberOf(root, member)
+    if (typeof value === 'string') setText(index, column, [rank, value])
   }
 }
 

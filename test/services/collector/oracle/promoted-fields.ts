@@ -69,11 +69,21 @@ function toValue(tape: Tape, index: AttributeIndex, column: number): number {
 }
 
 function writePromotedText(tape: Tape, index: AttributeIndex, column: number): void {
+  const own = isFromDocument(index, column) ? index.texts.get(column) : undefined
+  if (own !== undefined) return writeOwnText(tape, own)
   const end = findString(tape, index, column)
   if (end >= 0 && end - tape.at <= MAX_COLUMN_BYTES) return writeTextField(tape, tape.at, end)
   const value = readNumber(tape, index, column)
   if (end >= 0 || !Number.isSafeInteger(value)) return writeNull(tape)
   writeDigits(tape, String(value))
+}
+
+function writeOwnText(tape: Tape, text: string): void {
+  const bytes = Buffer.from(text.replaceAll('\0', '\ufffd'))
+  reserve(tape, 4 + bytes.length)
+  tape.outView.setInt32(tape.to, bytes.length)
+  tape.to += 4
+  tape.to += bytes.copy(tape.out, tape.to)
 }
 
 function writeDigits(tape: Tape, digits: string): void {

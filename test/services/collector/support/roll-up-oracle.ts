@@ -80,7 +80,7 @@ export async function recomputeRollUps(sql: Database): Promise<RollUps> {
   for (const list of byTrace.values()) {
     const trace = toTrace(list)
     traces.push(trace)
-    for (const call of leafCalls(list)) addCall(usage, call, trace)
+    for (const call of countedCalls(list)) addCall(usage, call, trace)
   }
   const sorted = Object.entries(usage).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return { traces, usage: Object.fromEntries(sorted) }
@@ -91,8 +91,8 @@ const keyOf = ({ organization, traceId }: StoredSpan): string => `${organization
 function toTrace(spans: readonly StoredSpan[]): RolledTrace {
   const root = spans.find(({ parentSpanId }) => parentSpanId === null)
   const first = root ?? spans[0]
-  const calls = leafCalls(spans)
-  const priced = calls.flatMap(({ costUsd }) => (costUsd === null ? [] : [costUsd]))
+  const calls = countedCalls(spans)
+  const priced = calls.flatMap((call) => reportedCost(call) ?? [])
   return {
     organization: first?.organization ?? '',
     traceId: first?.traceId ?? '',
@@ -113,6 +113,10 @@ function toTrace(spans: readonly StoredSpan[]): RolledTrace {
 const countedTokens = ({ inputTokens }: StoredSpan): number =>
   Math.min(Math.max(Number(inputTokens ?? 0), 0), 500_000_000)
 
+/** A cost of 0 with tokens is not known. */
+const reportedCost = (call: StoredSpan): number | undefined =>
+  call.costUsd === null || (call.costUsd === 0 && hasTokens(call)) ? undefined : call.costUsd
+
 function statusOf(root: StoredSpan | undefined): string {
   if (!root) return 'incomplete'
   if (root.status === 2) return 'error'
@@ -124,18 +128,38 @@ const words = (list: readonly (string | null)[]): string[] =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0)
 
-/** The calls that are above no other one, by looking up from each. */
-function leafCalls(spans: readonly StoredSpan[]): StoredSpan[] {
-  const above = new Set<string>()
-  for (const call of spans.filter(({ llmCall }) => llmCall)) {
-    const waiting = [call.parentSpanId]
-    for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-      if (id === null || above.has(id)) continue
-      above.add(id)
-      for (const span of spans) if (span.spanId === id) waiting.push(span.parentSpanId)
-    }
+/**
+ * The calls that count, by looking up from each: those with tokens that are above no other one with
+ * tokens, and those without that are above none, and below none with tokens unless they failed.
+ */
+function countedCalls(spans: readonly StoredSpan[]): StoredSpan[] {
+  const calls = spans.filter(({ llmCall }) => llmCall)
+  const aboveTokens = new Set(calls.filter(hasTokens).flatMap((call) => [...above(call, spans)]))
+  const aboveAny = new Set(calls.flatMap((call) => [...above(call, spans)]))
+  const withTokens = new Set(calls.filter(hasTokens).map(({ spanId }) => spanId))
+  const counts = (call: StoredSpan): boolean => {
+    if (hasTokens(call)) return !aboveTokens.has(call.spanId)
+    const twins = spans.filter(({ spanId }) => spanId === call.spanId)
+    const isBelow = twins.some((twin) => [...above(twin, spans)].some((id) => withTokens.has(id)))
+    return !aboveAny.has(call.spanId) && (call.status === 2 || !isBelow)
   }
-  return spans.filter(({ llmCall, spanId }) => llmCall && !above.has(spanId))
+  // An id that was given twice is left out when both of its spans are.
+  const counted = new Set(calls.filter(counts).map(({ spanId }) => spanId))
+  return calls.filter(({ spanId }) => counted.has(spanId))
+}
+
+const hasTokens = ({ inputTokens }: StoredSpan): boolean => Number(inputTokens ?? 0) > 0
+
+/** The ids above a span; of spans in a circle its own, too. */
+function above({ parentSpanId }: StoredSpan, spans: readonly StoredSpan[]): Set<string> {
+  const found = new Set<string>()
+  const waiting = [parentSpanId]
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    if (id === null || found.has(id)) continue
+    found.add(id)
+    for (const span of spans) if (span.spanId === id) waiting.push(span.parentSpanId)
+  }
+  return found
 }
 
 function addCall(usage: Record<string, number[]>, call: StoredSpan, trace: RolledTrace): void {

@@ -135,7 +135,7 @@ describe('a manager', () => {
 
   it('fails its run with a coworker whose model cannot be called', async () => {
     const { llm } = script(delegate({ task: 'T', context: 'C', coworker: 'Writer' }))
-    const failure = { code: 'llm_rejected', message: 'No.' }
+    const failure = { code: 'llm_rejected', message: 'No.' } as const
     const failing = {
       ...llm,
       complete: async (...[call, signal]: Parameters<typeof llm.complete>) =>

@@ -125,7 +125,7 @@ describe('the tasks of a crew', () => {
     const definition = crewOf([{ key: 'a', async: true }, { key: 'b', async: true }, { key: 'c' }])
     const model = modelHere((call) => `output of ${taskOf(call)}`)
     const { llm } = model
-    const failure = { code: 'llm_rejected', message: 'No.' }
+    const failure = { code: 'llm_rejected', message: 'No.' } as const
     const failing = {
       ...llm,
       complete: async (...[call, signal]: Parameters<typeof llm.complete>) => {

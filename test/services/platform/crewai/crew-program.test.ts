@@ -38,6 +38,31 @@ describe('the class with @CrewBase', () => {
     expect(problems.filter(({ level }) => level !== 'note')).toEqual([])
   })
 
+  it.each([
+    ['on one line', (body: string) => body],
+    ['with a docstring before it', (body: string) => `"""Text: (a"""; ${body};  # done`],
+  ])('is read where a method is %s', (_, write) => {
+    const short = (kind: string, name: string, body: string): string =>
+      `    @${kind}\n    def ${name}(self, n: int = {'a': 1}['a']) -> "X": ${write(body)}\n`
+    const { definition, problems } = importProgram(
+      program(
+        short('agent', 'researcher', `return Agent(config=self.agents_config['researcher'])`),
+        short('agent', 'writer', `return Agent(config=self.agents_config["writer"], max_iter=4)`),
+        ...TASKS,
+        CREW,
+      ),
+    )
+    expect(definition?.agents[1]?.max_iterations).toBe(4)
+    expect(problems.filter(({ level }) => level !== 'note')).toEqual([])
+  })
+
+  it('leaves out a method on one line that does more', () => {
+    const busy = `    @agent\n    def writer(self): self.n = 1; return Agent(config={})\n`
+    const { problems } = importProgram(program(AGENTS[0] ?? '', busy, ...TASKS, CREW))
+    const message = expect.stringMatching(/^Only a method that returns Agent/)
+    expect(problems).toContainEqual(expect.objectContaining({ key: 'writer', message }))
+  })
+
   it('may list its tasks in another order', () => {
     const crew = method(
       'crew',

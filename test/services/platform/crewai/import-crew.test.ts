@@ -78,7 +78,7 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
     })
     expect(imported.definition?.name).toBe('Reports')
     expect(told(imported, 'note')).toEqual([
-      'reports-main/crew.json: This file is not read: reports-main/crew.jsonc comes first.',
+      'reports-main/crew.json: This file is not read: reports-main/crew.jsonc takes precedence.',
     ])
   })
 

@@ -184,7 +184,7 @@ describe('a project', () => {
   it('without a list of what it needs is refused, with what it has', async () => {
     expect(await refusalOf(tarGz([{ path: 'README.md' }, { path: 'a/b.py' }]))).toBe(
       'unprocessable: The project has no pyproject.toml and no requirements.txt at its top, so ' +
-        'nobody knows what it needs. There are "README.md", "a". Add one, or pack the folder ' +
+        'what it needs is not known. There are "README.md", "a". Add one, or pack the folder ' +
         'that has it.',
     )
   })

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import type { IncomingMessage, Server } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createLog } from '../../../../services/shared/log.ts'
@@ -10,6 +11,17 @@ import { exchange, statusOf } from '../../../support/raw-http.ts'
 
 const log = createLog({ name: 'test', level: 'silent' })
 const host = '127.0.0.1'
+
+/** Sends a body in parts of so many bytes, until the server ends the connection. */
+async function drip(url: string, head: readonly string[], bytes: number): Promise<string> {
+  const socket = connect(Number(new URL(url).port), host)
+  socket.on('error', () => {})
+  socket.write(`${head.join('\r\n')}\r\n\r\n`)
+  const timer = setInterval(() => void socket.write('x'.repeat(bytes)), 50)
+  const answer = await text(socket)
+  clearInterval(timer)
+  return answer
+}
 
 describe('serve', () => {
   it('lets an open request end before it stops', async () => {
@@ -159,6 +171,40 @@ describe('serve', () => {
     const post = async (body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>) =>
       (await fetch(service.url, { method: 'POST', body, duplex: 'half' })).text()
     expect(await Promise.all([post(slowly), post(large)])).toEqual(['8', String(4 << 20)])
+    await service.stop()
+  })
+
+  it('asks for a body that waits to be asked for, and holds it to the same limits', async () => {
+    const service = await serve({
+      host,
+      port: 0,
+      log,
+      bodyIdleMs: 100,
+      fetch: async (request) => new Response(await request.text()),
+    })
+    const head = ['POST / HTTP/1.1', 'Host: x', 'Content-Length: 4', 'Connection: close']
+    const expecting = [...head, 'Expect: 100-continue']
+    const answer = await exchange(service.url, expecting, 'four')
+    expect(answer).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 .*four$/s)
+    const stalled = await exchange(service.url, expecting, 'two')
+    expect(stalled).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 408 /)
+    const other = await exchange(service.url, [...head, 'Expect: 200-ok'], 'four')
+    expect(statusOf(other)).toBe('417')
+    await service.stop()
+  })
+
+  it('answers 408 to a body that drips', async () => {
+    const service = await serve({
+      host,
+      port: 0,
+      log,
+      bodyIdleMs: 1500,
+      bodyBytesMin: 1000,
+      fetch: async (request) => new Response(String((await request.arrayBuffer()).byteLength)),
+    })
+    const head = ['POST / HTTP/1.1', 'Host: x', 'Connection: close', 'Content-Length: 100000']
+    expect(statusOf(await drip(service.url, head, 1))).toBe('408')
+    expect(await drip(service.url, head, 5000)).toMatch(/ 200 .*100000$/s)
     await service.stop()
   })
 

@@ -18,7 +18,22 @@ describe('private addresses', () => {
     '::ffff:10.0.0.1',
     '::ffff:a9fe:a9fe',
     '64:ff9b::a9fe:a9fe',
+    '64:ff9b::10.0.0.1',
+    '64:ff9b::7f00:1',
+    '64:ff9b::',
+    '64:ff9b::1',
+    '0064:ff9b:0:0:0:0:7f00:0001',
+    '64:ff9b:1::808:808',
+    '64:ff9b:1:ffff::1',
+    '::ffff:0:127.0.0.1',
+    '::ffff:0:7f00:1',
+    '::ffff:0:8.8.8.8',
+    '::127.0.0.1',
+    '::8.8.8.8',
     '2002:a9fe:a9fe::1',
+    '2002:808:808::1',
+    '2001::1',
+    '2001:0:a00:1::1',
     'fc00::1',
     'fd12:3456::1',
     'fe80::1',
@@ -29,8 +44,14 @@ describe('private addresses', () => {
     '',
   ])('%s is one', (address) => expect(isPrivateAddress(address)).toBe(true))
 
-  it.each(['1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '::ffff:8.8.8.8'])(
-    '%s is none',
-    (address) => expect(isPrivateAddress(address)).toBe(false),
-  )
+  it.each([
+    '1.1.1.1',
+    '172.32.0.1',
+    '100.128.0.1',
+    '2606:4700::1111',
+    '::ffff:8.8.8.8',
+    '64:ff9b::8.8.8.8',
+    '64:ff9b::808:808',
+    '64:ff9b::808:0',
+  ])('%s is none', (address) => expect(isPrivateAddress(address)).toBe(false))
 })

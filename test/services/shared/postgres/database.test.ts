@@ -161,6 +161,28 @@ describe('connectDatabase', () => {
     },
   )
 
+  it('runs the next statement after the server ended the connection of one', async () => {
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    const cut = sql`
+      select repeat('x', 10000), case when n = 50 then pg_terminate_backend(pg_backend_pid()) end
+      from generate_series(1, 100) n`
+    await expect(cut).rejects.toThrow()
+    expect([...(await sql`select 1 as one`)]).toEqual([{ one: 1 }])
+    await sql.end()
+  })
+
+  it('ends a pool also when the server ended the connection of a statement', async () => {
+    let isClosed = false
+    const sql = connectDatabase(parseAddress(database.url), {
+      name: 'test',
+      max: 1,
+      onSocket: (socket) => socket.once('close', () => (isClosed = true)),
+    })
+    await expect(sql`select pg_terminate_backend(pg_backend_pid())`).rejects.toThrow()
+    await expect.poll(() => isClosed).toBe(true)
+    await sql.end()
+  })
+
   it('refuses while nobody listens, and works again as soon as somebody does', async () => {
     const { host, port, ...rest } = parseAddress(database.url)
     const front = await freePort()

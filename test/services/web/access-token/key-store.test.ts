@@ -268,15 +268,11 @@ describe('what an identity provider answers (J27)', () => {
     const asked = idp.paths.length
     expect(await problem({}, [])).toBe('not_https')
     const { port } = new URL(idp.issuer)
-    for (const host of [
-      '127.0.0.1',
-      '2130706433',
-      '[::1]',
-      '[::ffff:127.0.0.1]',
-      'localhost',
-      '0.0.0.0',
-    ]) {
+    for (const host of ['127.0.0.1', '[::1]', '[::ffff:7f00:1]', 'localhost', '0.0.0.0']) {
       expect(await problem({ jwksUrl: `https://${host}:${port}/keys` }, [])).toBe('private_address')
+    }
+    for (const host of ['2130706433', '[::ffff:127.0.0.1]', 'LOCALHOST']) {
+      expect(await problem({ jwksUrl: `https://${host}:${port}/keys` }, [])).toBe('not_canonical')
     }
     // Allowing one origin allows no other, and no other way to it.
     expect(await problem({ jwksUrl: `http://localhost:${port}/keys` })).toBe('not_https')

@@ -21,12 +21,12 @@ beforeEach(async () => {
 
 afterAll(() => platform.close())
 
-async function park(): Promise<string> {
+async function park(output = 'Whales <sing>.'): Promise<string> {
   const { sql, acme } = platform
   const id = await kickoff(sql, { deploymentId: acme.research.id, inputs: { topic: 'x' } })
   const [lease] = await takeRuns(sql, 1)
   if (!lease) throw new Error('nothing to take')
-  await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'write', output: 'Whales <sing>.' })
+  await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'write', output })
   return id
 }
 
@@ -125,6 +125,37 @@ describe('the page of approvals', () => {
         body: new URLSearchParams({ csrf_token: who.csrfToken, task: 'write', ...fields }),
       },
     )
+
+  it('shows Markdown as a document, and how many wait in the menu of every page', async () => {
+    const [first, second] = [await park('# Whales'), await park('Owls.')]
+    const page = await list()
+    expect(page).toContain('<h3>Whales</h3>')
+    expect(page).toContain('>2<span class="unseen"> waiting</span>')
+    // The places of a page have names of their own.
+    const names = [...page.matchAll(/<section class="card" aria-labelledby="([^"]+)"/g)]
+    expect(names.map(([, name]) => name)).toEqual(
+      [first, second].map((id) => `approval-${id} run-${id}`),
+    )
+    const rival = await platform.signIn(platform.rival)
+    const headers = { cookie: rival.cookie }
+    const other = await platform.app.request(`${BASE_URL}/account`, { headers })
+    expect(await other.text()).not.toContain('class="badge"')
+  })
+
+  it('is not the only place to decide: the page of the run is one, too', async () => {
+    const id = await park('# Whales')
+    const path = `/automations/${platform.acme.research.automationId}/executions/${id}`
+    const headers = { cookie: ada.cookie }
+    const page = await (await platform.app.request(`${BASE_URL}${path}`, { headers })).text()
+    expect(page).toContain('<h3>Whales</h3>')
+    for (const decision of ['approve', 'edit', 'reject']) {
+      expect(page).toContain(`name="decision" value="${decision}"`)
+    }
+    const decided = await decide(id, { decision: 'reject', reason: 'No owls.', back: 'run' })
+    expect(decided.headers.get('location')).toBe(`${path}?notice=approval-decided`)
+    const after = await (await platform.app.request(`${BASE_URL}${path}`, { headers })).text()
+    expect(after).not.toContain('name="decision"')
+  })
 
   it('shows what waits for an organization, and takes the decisions of its people', async () => {
     const id = await park()

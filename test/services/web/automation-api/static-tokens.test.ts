@@ -154,7 +154,10 @@ describe('static tokens (SPEC 5.2)', () => {
       { method: 'POST', headers: { authorization: `Bearer ${reads}` } },
     )
     expect(refused.headers.get('www-authenticate')).toContain('scope="kickoff"')
-    expect(await refused.json()).toMatchObject({ error: 'insufficient_scope' })
+    expect(await refused.json()).toMatchObject({
+      error: 'insufficient_scope',
+      message: 'The token lacks the scope kickoff. Use one that has it.',
+    })
   })
 
   it('say that they have ended, and that they are used from elsewhere', async () => {

@@ -9,6 +9,7 @@ const session = (...roles: Role[]): Session => ({
   organization: 'Acme',
   role: 'viewer',
   organizations: [],
+  approvals: 0,
   csrfToken: 'x',
   isLocal: true,
 })

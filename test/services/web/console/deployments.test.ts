@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
 import { createVariableSeals } from '../../../../services/platform/crew-variables.ts'
+import { endPull, takeRepository } from '../../../../services/platform/source-repositories.ts'
 import { definition } from '../../../support/crew.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { BASE_URL, SECRET, openPlatform } from '../support/platform.ts'
@@ -55,6 +56,8 @@ describe('the pages of automations from source', () => {
     expect(made).toMatchObject({ status: 303, location: expect.stringMatching(/deployments\/1$/) })
     const page = await open(made.location)
     expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
+    const crew = await open(made.location.replace(/\/1$/, ''))
+    expect(crew.text).toMatch(/<h1 class="break">First<.*<nav class="tabs"/s)
     expect(page.text).toMatch(/Left out<\/dt>\s*<dd[^>]*>\.venv\/<\/dd>/)
     expect(page.text).toContain(`data-live="${made.location}/live"`)
     const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
@@ -106,6 +109,37 @@ describe('the pages of automations from source', () => {
     const list = await open(`${path}/deployments`)
     expect(list.text).toMatch(/Deployment 3.*Deployment 2.*Failed.*Deployment 1/s)
     expect(list.text).toContain('-F &#39;source=@-;filename=source.tar.gz&#39;')
+  })
+
+  it('lead with the last line of a program that failed, and fold the others', async () => {
+    const path = await create('Traceback')
+    const reason =
+      'It ended with exit code 1 before it took a run. Correct the project, and deploy again.\n\n' +
+      '[import]   File "/srv/main.py", line 1\n[import]     import pandas\n' +
+      'The project imports pandas, which is not installed. Add it to the dependencies.'
+    await platform.sql`
+      update crew_deployments set state = 'Crew has Failed', ended_at = now(), reason = ${reason}
+      where id = (select max(id) from crew_deployments)`
+    await platform.sql`
+      update deployments set status = 'Crew has Failed', status_reason = ${reason}
+      where name = 'Traceback'`
+    const automation = path.replace(/\/deployments$/, '')
+    for (const page of [`${path}/deployments/1`, `${path}/deployments`, automation]) {
+      const alert = /role="alert"[^]*?<\/details>/.exec((await open(page)).text)?.[0] ?? ''
+      expect(alert).toMatch(/^[^]*?<p>The project imports pandas, which is not installed\./)
+      expect(alert).toContain('line 1\n[import]     import pandas\n')
+    }
+  })
+
+  it('say whom a program runs as where it is a process of this machine', async () => {
+    const path = await create('Here')
+    const app = platform.appAt(BASE_URL, { CREW_PROCESSES: 'true' })
+    const pages = ['/new-automation', `${path}/deployments`]
+    for (const page of pages) {
+      const here = await app.request(`${BASE_URL}${page}`, { headers: { cookie: ada.cookie } })
+      expect(await here.text()).toContain('It runs as the person who started the platform')
+      expect((await open(page)).text).not.toContain('who started the platform')
+    }
   })
 
   it('keep settings, and say at the field what is wrong with it', async () => {
@@ -216,6 +250,13 @@ describe('the page of a Git repository', () => {
     expect(saved.text).not.toContain('glpat-3')
     const { location } = await post(`${path}/pull`)
     expect((await open(location)).text).toContain('A worker is pulling it.')
+    expect((await open(location)).text).toContain(`data-live="${path}/live"`)
+    const taken = await takeRepository(platform.sql)
+    if (!taken) throw new Error('nothing to pull')
+    await endPull(platform.sql, taken, { commit: 'c0ffee00c0ffee00' })
+    const pulled = (await open(`${path}/live`)).text
+    expect(pulled).toContain('data-live=""')
+    expect(pulled).toContain('c0ffee00c0ff')
     const made = await post(`${path}/webhook`)
     const [, secret = ''] = /not shown again.*?([\w-]{43})/s.exec(made.text) ?? []
     expect(secret).toHaveLength(43)

@@ -41,7 +41,9 @@ describe('the search over everything', () => {
 
   it('is a page, too, which says when nothing was found', async () => {
     expect(await (await get('/find?q=research')).text()).toContain('acme research</a>')
-    expect(await (await get('/find?q=%25_zz')).text()).toContain('Nothing found')
+    const nothing = await (await get('/find?q=%25_zz')).text()
+    expect(nothing).toContain('Nothing found')
+    expect(nothing).toContain('href="/executions?text=%25_zz"')
     expect(await (await get(`/find?q=${'x'.repeat(5000)}`)).text()).toContain('Nothing found')
   })
 })

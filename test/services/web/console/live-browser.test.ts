@@ -1,8 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ProgressEvent } from '../../../../services/platform/run-queue.ts'
 import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { recordEvent } from '../../../support/record-event.ts'
-import { kickoff } from '../../../../services/platform/runs.ts'
+import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
 import { publishTexts } from '../../../../services/platform/run-texts.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
@@ -24,7 +26,7 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     const id = await kickoff(sql, { deploymentId: acme.research.id, inputs })
     const [lease] = await takeRuns(sql, 1)
     if (!lease) throw new Error('nothing to take')
-    const tell = (position: number, event: { type: string }) =>
+    const tell = (position: number, event: ProgressEvent) =>
       recordEvent(sql, lease, { position, event })
     await tell(0, { type: 'task_completed', output: `# Found\n\n${'words '.repeat(40)}` } as never)
     const permissions = ['clipboard-read', 'clipboard-write']
@@ -36,6 +38,9 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     )
     return { page, lease, tell, complaints }
   }
+
+  const now = new Date().toISOString()
+  const times = { started_at: now, ended_at: now }
 
   const announced = (page: Page) => page.locator('#announcer')
 
@@ -56,6 +61,44 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     await completeRun(sql, lease, { output: said, usage: { inputTokens: 1, outputTokens: 1 } })
     await box.waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
+  })
+
+  it('removes what a model wrote with the end of its call, while another one writes', async () => {
+    const { page, lease, tell } = await openRun()
+    const { sql } = site.platform
+    const boxes = page.locator('.writing p')
+    const write = (step: string, task: string) =>
+      publishTexts(sql, [{ run: lease.id, step, task, agent: 'researcher', offset: 0, text: step }])
+    const hear = async (): Promise<string[]> => {
+      await write('s1', 'find')
+      await write('s2', 'check')
+      return boxes.allTextContents()
+    }
+    const both = ['researcher is writing (find)', 'researcher is writing (check)']
+    await expect.poll(hear).toEqual(both)
+    await tell(1, { type: 'llm_call', step: 's1', task: 'find', ...times })
+    // Neither has been quiet.
+    await expect.poll(hear).toEqual(['researcher is writing (check)'])
+    await page.context().close()
+  })
+
+  it('counts time and tokens while the run goes on, by the clock of the platform', async () => {
+    const { page, lease, tell } = await openRun()
+    const { sql } = site.platform
+    await page.clock.install()
+    await sql`
+      update executions set started_at = now() - interval '65 seconds' where id = ${lease.id}`
+    await page.reload()
+    const fact = (name: string) => page.locator('.statistics div', { hasText: name }).locator('dd')
+    expect(await fact('Duration').textContent()).toMatch(/^1 min \ds?/)
+    await page.clock.fastForward('02:00')
+    await expect.poll(() => fact('Duration').textContent()).toMatch(/^3 min /)
+    expect(await fact('Input tokens').textContent()).toBe('–')
+    await tell(1, { type: 'llm_call', input_tokens: 1200, output_tokens: 30, ...times })
+    await tell(2, { type: 'llm_call', input_tokens: 34, ...times })
+    await expect.poll(() => fact('Input tokens').textContent()).toBe('1,234')
+    expect(await fact('Output tokens').textContent()).toBe('30')
+    await page.context().close()
   })
 
   it('shows each step as it comes, keeps folds open, and tells screen readers', async () => {
@@ -97,6 +140,29 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     await page.getByRole('region', { name: 'Inputs' }).getByRole('button', { name: 'Copy' }).click()
     await page.getByRole('region', { name: 'Inputs' }).getByText('Copied').waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toContain('"topic":"whales"')
+    await page.context().close()
+  })
+
+  it('keeps what a person writes about an approval while other steps come', async () => {
+    const { page, lease } = await openRun()
+    const { sql } = site.platform
+    await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'research', output: '**Whales**' })
+    await page.getByText('Edit', { exact: true }).click()
+    const output = page.getByRole('textbox', { name: 'Output' })
+    expect(await output.inputValue()).toBe('**Whales**')
+    await output.fill('Owls')
+    const event = JSON.stringify({ type: 'task_started', task: 'other' })
+    await sql`
+      insert into execution_events (execution_id, attempt, position, event)
+      values (${lease.id}, ${lease.attempt}, 1, ${event}::text::jsonb)`
+    await page.getByText('running').waitFor()
+    expect(await output.inputValue()).toBe('Owls')
+    await page.getByRole('button', { name: 'Save the edited output' }).click()
+    await page.getByText('The decision is saved').waitFor()
+    expect(page.url()).toContain(lease.id)
+    const [decided] = await sql`select answer from run_approvals where run_id = ${lease.id}`
+    expect(decided).toEqual({ answer: 'Owls' })
+    await stopRun(sql, lease.id)
     await page.context().close()
   })
 

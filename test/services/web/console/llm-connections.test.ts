@@ -1,4 +1,5 @@
 import dns from 'node:dns'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLlmKeys } from '../../../../services/platform/llm-keys.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
@@ -68,13 +69,57 @@ async function create(change: Record<string, string> = {}, user = ada): Promise<
 const show = async (path: string, user = ada) =>
   (await (await get(path, user)).text()).replace(/\s+/g, ' ')
 
-const test = async (path: string) =>
-  (await (await post(`${path}/test`, {})).text()).replace(/\s+/g, ' ')
+const test = async (path: string, fields: Record<string, string> = {}) =>
+  (await (await post(`${path}/test`, fields)).text()).replace(/\s+/g, ' ')
+
+/** The findings of a test: each subject with its state. */
+const findingsOf = (page: string) =>
+  Object.fromEntries(
+    [...page.matchAll(/<dt>(\w+) <span class="pill \w+">([^<]+)</g)].map(
+      ([, subject = '', state = '']) => [subject, state],
+    ),
+  )
 
 async function storedKey(): Promise<Buffer | null> {
   const [row] = await platform.sql<[{ sealedKey: Buffer | null }]>`
     select sealed_key from llm_connections`
   return row.sealedKey
+}
+
+interface ProviderOptions {
+  /** @default every key is taken, and none is needed */
+  readonly key?: string
+  /** @default it has no list of models */
+  readonly models?: readonly string[]
+  readonly speaks?: readonly ('chat_completions' | 'responses')[]
+}
+
+/** A provider of models that notes what it is asked. */
+async function startProvider({ key, models, speaks = [] }: ProviderOptions) {
+  const seen: string[] = []
+  const bodies: unknown[] = []
+  const answer = (path: string): [number, unknown] => {
+    const is = (form: 'chat_completions' | 'responses', ending: string) =>
+      speaks.includes(form) && path.endsWith(ending)
+    if (models && path.endsWith('/models')) return [200, { data: models.map((id) => ({ id })) }]
+    if (is('chat_completions', '/chat/completions')) return [200, { choices: [{}] }]
+    if (is('responses', '/responses')) return [200, { output: [] }]
+    return [404, { error: { message: 'This model is only supported in v1/responses.' } }]
+  }
+  const server = await httpServer((request, response) => {
+    const { method = '', url = '', headers } = request
+    const sent = headers.authorization ?? headers['x-api-key'] ?? ''
+    seen.push(`${method} ${url} ${String(sent)}`.trim())
+    const wrong = { error: { message: `Incorrect API key provided: ${String(sent).slice(7)}` } }
+    const isTaken = key === undefined || sent === `Bearer ${key}`
+    const { pathname } = new URL(url, 'http://provider.test')
+    const [status, answered] = isTaken ? answer(pathname) : [401, wrong]
+    void text(request).then((body) => {
+      if (isTaken && body) bodies.push(JSON.parse(body))
+      response.writeHead(status).end(JSON.stringify(answered))
+    })
+  })
+  return { ...server, seen, bodies }
 }
 
 describe('LLM connections', () => {
@@ -111,6 +156,7 @@ describe('LLM connections', () => {
   })
 
   it('never show a key again, nor store it as it is', async () => {
+    providerUrls = { openai: (await closed()).url }
     const path = await create({ api_key: KEY })
     const pages = [
       await show(path),
@@ -164,13 +210,14 @@ describe('LLM connections', () => {
     [{ provider: 'x'.repeat(61) }, 'The provider must be one word'],
     [{ model: ' ' }, 'Fill in the model.'],
     [{ model: 'x'.repeat(201) }, 'at most 200 characters'],
-    [{ base_url: 'ftp://x' }, 'The base URL must be an http'],
-    [{ base_url: 'javascript:alert(1)' }, 'The base URL must be an http'],
-    [{ base_url: 'https://' }, 'The base URL must be an http'],
-    [{ base_url: 'https://a b' }, 'The base URL must be an http'],
+    [{ base_url: 'ftp://x' }, 'The base URL must be an absolute address'],
+    [{ base_url: 'javascript:alert(1)' }, 'The base URL must be an absolute address'],
+    [{ base_url: 'https://' }, 'The base URL must be an absolute address'],
+    [{ base_url: 'https://a b' }, 'The base URL must be an absolute address'],
+    [{ base_url: 'https://X.test' }, 'must be written as https://x.test/:'],
     [{ base_url: 'https://user:pw@x.test' }, 'no user name, password'],
-    [{ base_url: 'https://x.test/?a=b' }, 'no user name, password'],
-    [{ base_url: `https://x.test/${'a'.repeat(500)}` }, 'The base URL must be an http'],
+    [{ base_url: 'https://x.test/?a=b' }, 'The base URL must have no query'],
+    [{ base_url: `https://x.test/${'a'.repeat(500)}` }, 'The base URL must have at most 500'],
     [{ api: 'Responses' }, 'The API must be one of auto, chat_completions, responses.'],
     [{ api_key: 'sk canary' }, 'visible ASCII characters only'],
     [{ api_key: 'x'.repeat(4001) }, 'at most 4000 characters'],
@@ -236,21 +283,124 @@ describe('testing an LLM connection', () => {
     expect(await test(path)).toContain('The key of this connection.')
   })
 
-  it('asks the provider, and sends no key', async () => {
-    const seen: unknown[] = []
-    const server = await httpServer((request, response) => {
-      seen.push(request.headers, request.url)
-      response.writeHead(401).end('no')
-    })
-    providerUrls = { openai: server.url }
+  it('sends the key, and never calls a connection usable whose key is refused', async () => {
+    const provider = await startProvider({ key: 'sk-right', models: ['gpt-4o-mini'] })
+    providerUrls = { openai: provider.url }
     env = { OPENAI_API_KEY: KEY }
-    const path = await create({ api_key: `${KEY}2` })
+    const path = await create({ api_key: 'sk-wrong-canary' })
     const page = await test(path)
-    expect(page).toContain('answered HTTP 401')
+    expect(provider.seen).toEqual(['GET /models Bearer sk-wrong-canary'])
+    expect(findingsOf(page)).toMatchObject({
+      Provider: 'Reachable',
+      Key: 'Refused',
+      Model: 'Not checked',
+      Crews: 'Not usable',
+    })
+    expect(page).toContain('HTTP 401: Incorrect API key provided: [key]. Enter the key again')
+    expect(page).not.toContain('canary')
+    await provider.stop()
+  })
+
+  it('calls a connection usable whose key is accepted and whose model is listed', async () => {
+    const provider = await startProvider({ key: KEY, models: ['gpt-4o-mini'] })
+    providerUrls = { openai: provider.url }
+    const path = await create({ api_key: KEY })
+    const page = await test(path)
+    expect(findingsOf(page)).toMatchObject({ Key: 'Accepted', Model: 'Listed', Crews: 'Usable' })
     expect(page).toContain('https://api.openai.com/v1')
-    expect(seen).toHaveLength(2)
-    expect(JSON.stringify(seen)).not.toMatch(/canary|authorization/i)
-    await server.stop()
+    await post(path, { ...main, model: 'gpt-9' })
+    const unknown = await test(path)
+    expect(findingsOf(unknown)).toMatchObject({ Model: 'Not listed', Crews: 'Not proven' })
+    await provider.stop()
+  })
+
+  it('sends the key of the platform where the connection has none', async () => {
+    const provider = await startProvider({ key: KEY, models: ['gpt-4o-mini'] })
+    providerUrls = { openai: provider.url }
+    env = { OPENAI_API_KEY: KEY }
+    const page = await test(await create())
+    expect(findingsOf(page)).toMatchObject({ Credentials: 'Platform key', Crews: 'Usable' })
+    expect(page).not.toContain('canary')
+    await provider.stop()
+  })
+
+  it('takes a list that everybody gets for no proof of the key', async () => {
+    const provider = await startProvider({ models: ['gpt-4o-mini'] })
+    providerUrls = { openai: provider.url }
+    const path = await create({ api_key: 'sk-wrong' })
+    const page = await test(path)
+    expect(findingsOf(page)).toMatchObject({ Key: 'Not proven', Crews: 'Not proven' })
+    expect(page).toContain('lists its models without a key, too')
+    await provider.stop()
+  })
+
+  it('does not judge a model where none are listed', async () => {
+    const provider = await startProvider({ key: KEY })
+    providerUrls = { openai: provider.url }
+    const page = await test(await create({ api_key: KEY }))
+    expect(findingsOf(page)).toMatchObject({
+      Key: 'Not proven',
+      Model: 'Not checked',
+      Crews: 'Not proven',
+    })
+    await provider.stop()
+  })
+
+  it('sends a key in the header that the provider takes', async () => {
+    const provider = await startProvider({ models: ['claude-sonnet-4-5'] })
+    providerUrls = { anthropic: provider.url }
+    await test(await create({ provider: 'anthropic', model: 'claude-sonnet-4-5', api_key: KEY }))
+    expect(provider.seen[0]).toBe(`GET /models?limit=1000 ${KEY}`)
+    await provider.stop()
+  })
+
+  it('follows no redirect with the key', async () => {
+    const other = await startProvider({ key: KEY, models: ['gpt-4o-mini'] })
+    const provider = await httpServer((_request, response) => {
+      response.writeHead(307, { location: `${other.url}/models` }).end()
+    })
+    providerUrls = { openai: provider.url }
+    const path = await create({ api_key: KEY })
+    for (const call of ['', 'yes']) {
+      expect(findingsOf(await test(path, { call }))['Crews']).not.toBe('Usable')
+    }
+    expect(other.seen).toEqual([])
+    await Promise.all([provider.stop(), other.stop()])
+  })
+
+  it('calls the model where a person asks for it, in the form of the connection', async () => {
+    const provider = await startProvider({ key: KEY, speaks: ['chat_completions', 'responses'] })
+    providerUrls = { openai: provider.url }
+    const path = await create({ api_key: KEY })
+    const page = await test(path, { call: 'yes' })
+    expect(findingsOf(page)).toMatchObject({ Key: 'Accepted', Model: 'Answers', Crews: 'Usable' })
+    expect(provider.bodies).toMatchObject([{ model: 'gpt-4o-mini', max_tokens: 16 }])
+    await post(path, { ...main, api: 'responses' })
+    expect(findingsOf(await test(path, { call: 'yes' }))['Crews']).toBe('Usable')
+    expect(provider.bodies[1]).toMatchObject({ max_output_tokens: 16, store: false })
+    await provider.stop()
+  })
+
+  it('calls the model at responses where chat/completions says so', async () => {
+    const provider = await startProvider({ key: KEY, speaks: ['responses'] })
+    providerUrls = { openai: provider.url }
+    const path = await create({ api_key: KEY })
+    expect(findingsOf(await test(path, { call: 'yes' }))['Crews']).toBe('Usable')
+    await post(path, { ...main, api: 'chat_completions' })
+    const page = await test(path, { call: 'yes' })
+    expect(findingsOf(page)).toMatchObject({ Model: 'Refused', Crews: 'Not usable' })
+    expect(page).toContain('HTTP 404: This model is only supported in v1/responses.')
+    await post(path, { ...main, api_key: 'sk-wrong-canary' })
+    const refused = await test(path, { call: 'yes' })
+    expect(findingsOf(refused)).toMatchObject({ Key: 'Refused', Crews: 'Not usable' })
+    expect(refused).not.toContain('canary')
+    await provider.stop()
+  })
+
+  it('asks for a key that is sealed with another SECRET_KEY_BASE', async () => {
+    const path = await create({ api_key: KEY })
+    await platform.sql`update llm_connections set sealed_key = ${Buffer.alloc(60)}`
+    expect(await test(path)).toContain('Enter the key again.')
   })
 
   it('says within its deadline that the provider cannot be reached', async () => {
@@ -264,21 +414,17 @@ describe('testing an LLM connection', () => {
     await hanging.stop()
   })
 
-  it('asks an address of the organization where crews may call it, and sends no key', async () => {
-    const seen: unknown[] = []
-    const server = await httpServer((request, response) => {
-      seen.push(request.headers, request.url)
-      response.writeHead(404).end('nothing for you')
-    })
-    env = { OPENAI_BASE_URL: `${new URL(server.url).origin}/v1` }
-    const path = await create({ base_url: `${server.url}/v1`, api_key: KEY })
+  it('asks an address of the organization where crews may call it', async () => {
+    const provider = await startProvider({ key: KEY, models: ['llama'] })
+    env = { OPENAI_BASE_URL: `${new URL(provider.url).origin}/v1`, OPENAI_API_KEY: 'sk-platform' }
+    const path = await create({ base_url: `${provider.url}/v1`, api_key: KEY, model: 'llama' })
     const page = await test(path)
-    expect(page).toContain('answered HTTP 404')
-    expect(page).not.toContain('nothing for you')
-    expect(page).toContain(`${server.url}/v1`)
-    expect(seen[1]).toBe('/v1/models')
-    expect(JSON.stringify(seen)).not.toMatch(/canary|authorization/i)
-    await server.stop()
+    expect(findingsOf(page)).toMatchObject({ Key: 'Accepted', Crews: 'Usable' })
+    expect(page).toContain(`${provider.url}/v1`)
+    expect(provider.seen).toEqual([`GET /v1/models Bearer ${KEY}`, 'GET /v1/models'])
+    await post(path, { ...main, base_url: `${provider.url}/v1`, forget_key: 'yes' })
+    expect(findingsOf(await test(path))).toMatchObject({ Key: 'Required', Crews: 'Not usable' })
+    await provider.stop()
     expect(await test(path)).toContain('>Not proven</span>')
   })
 

@@ -6,6 +6,7 @@ import { findRun, kickoff } from '../../../../services/platform/runs.ts'
 import { noticeOf } from '../../../../services/web/console/frame/notices.ts'
 import {
   absoluteTime,
+  byteSize,
   duration,
   pretty,
   relativeTime,
@@ -430,7 +431,17 @@ describe('how values are written', () => {
       'last month',
       '2 years ago',
     ])
-    expect(ago(-7200)).toBe('in 2 hours')
+    const ahead = [0.5, 26, 59.8, 90, 7200, 7 * 86_400 - 1, 7 * 86_400, 86_400 - 5]
+    expect(ahead.map((seconds) => ago(-seconds))).toEqual([
+      'just now',
+      'in 26 s',
+      'in 1 minute',
+      'in 2 minutes',
+      'in 2 hours',
+      'in 7 days',
+      'in 7 days',
+      'tomorrow',
+    ])
     expect(absoluteTime(now)).toBe('2026-11-21 12:00:00 UTC')
   })
 
@@ -442,6 +453,16 @@ describe('how values are written', () => {
       '59.9 s',
       '3 min 5 s',
       '2 h 10 min',
+    ])
+  })
+
+  it('writes sizes in the unit that fits', () => {
+    expect([1, 1234, 2 * 1024 ** 2, 10 * 1024 ** 3, 1.5 * 1024 ** 3].map(byteSize)).toEqual([
+      '1 byte',
+      '1.2 KiB',
+      '2 MiB',
+      '10 GiB',
+      '1.5 GiB',
     ])
   })
 

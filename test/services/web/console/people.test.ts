@@ -50,7 +50,7 @@ describe('the members of an organization', () => {
   it('are shown to all of them, and changed by its admins, from the next request on', async () => {
     const seen = await textOf(await ask(bob).get(MEMBERS))
     expect(seen).toContain('ada@acme.test')
-    expect(seen).not.toContain('Invite somebody')
+    expect(seen).not.toContain('Invite a person')
     expect((await ask(bob).post('/projects', { name: 'Plan' })).status).toBe(403)
     const change = { from: 'viewer', to: 'editor' }
     expect((await ask(admin).post(`${MEMBERS}/${bob.userId}/role`, change)).status).toBe(303)

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { toRunTimeline } from '../../../../services/web/console/runs/run-steps.ts'
 import type { RunStep } from '../../../../services/web/console/runs/run-steps.ts'
+import { stepList } from '../../../../services/web/console/runs/step-list.ts'
 import type { ProgressEvent } from '../../../../services/platform/run-queue.ts'
 import type { Run } from '../../../../services/platform/runs.ts'
 
@@ -161,6 +162,34 @@ it('puts what belongs to a call of a tool below it, which ends with what it answ
   ])
   expect(steps.map(({ tokens }) => tokens)).toEqual([45, 45, 15, 15, 15, null, 15])
   expect(steps.filter(({ isError }) => isError).map(({ name }) => name)).toEqual(['ask'])
+})
+
+it('ends the crew with the error of the run, which is told by the step that raised it', () => {
+  const error = { code: 'llm_rejected', message: 'No.' }
+  const events: readonly ProgressEvent[] = [
+    { type: 'crew_started', at: at(1), crew: 'Research' },
+    { type: 'task_started', at: at(2), task: 'find', agent: 'a' },
+    call('find', [3, 10], { error }),
+    { type: 'failed', at: at(12), error },
+  ]
+  const { steps } = toRunTimeline(told(events), run, START + 5000)
+  expect(drawn(steps)).toEqual(['Crew Research 1-12', ' Task find 2-1000', '  LLM call m 3-10'])
+  expect(steps.map(({ isError }) => isError)).toEqual([true, false, true])
+  expect(steps.map(({ facts }) => facts['error'])).toEqual([undefined, undefined, error])
+})
+
+it('shows what a tool answered, and not the place of its step in the version', async () => {
+  const place = { step: 'k1', kind: 'tool', name: 'search', path: ['find', 'a', 'search', '0.1'] }
+  const answered = { ...times(3, 40), step: 'k1', name: 'search', result: '[]', attempts: 1 }
+  const events: readonly ProgressEvent[] = [
+    { type: 'step_started', at: at(2), ...place },
+    { type: 'tool_call', task: 'find', ...answered },
+  ]
+  const shown = String(await stepList(toRunTimeline(told(events), run, START)))
+  const folds = [...shown.matchAll(/<summary>(.*?)<\/summary>/g)].map(([, name]) => name)
+  expect(folds).toEqual(['Result', 'Details'])
+  expect(shown).not.toContain('0.1')
+  expect(shown).toMatch(/<span>0<\/span>/)
 })
 
 it('leaves open what goes on, and gives each attempt a step of its own', () => {

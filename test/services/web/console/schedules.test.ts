@@ -60,13 +60,16 @@ describe('the schedules of an automation', () => {
       { name: 'pages', type: 'integer' },
       { name: 'note', required: false },
     ]
+    const [{ definition }] = await sql<[{ definition: object }]>`
+      select definition from project_versions where id = ${acme.digest.projectVersionId}`
     const [{ id }] = await sql<[{ id: number }]>`
       insert into project_versions (project_id, organization_id, number, definition, published_at)
-      select project_id, organization_id, 99, definition || ${sql.json({ inputs: declared })}, now()
+      select project_id, organization_id, 99,
+        ${sql.json({ ...definition, inputs: declared })}, now()
       from project_versions where id = ${acme.digest.projectVersionId} returning id`
     await sql`update deployments set project_version_id = ${id} where id = ${acme.digest.id}`
     const own = `/automations/${acme.digest.automationId}/schedules`
-    const page = await read(own)
+    const page = await (await ada.get(own)).text()
     const proposed = /name="inputs"[^>]*>([^<]*)</.exec(page)?.[1]?.replaceAll('&quot;', '"') ?? ''
     expect(JSON.parse(proposed)).toEqual({ topic: '', order: 7, tone: 'dry', pages: 0 })
     const inputs = proposed.replace('"topic": ""', '"topic": "tides"')
@@ -166,7 +169,7 @@ describe('the schedules of an automation, over the API', () => {
 
   it.each([
     [{ name: ' x' }, 'Give the schedule a name'],
-    [{ cron: '0 0 31 2 *' }, 'never comes'],
+    [{ cron: '0 0 31 2 *' }, 'never occurs'],
     [{ time_zone: 'Nowhere' }, 'There is no time zone'],
     [{ missed: 'later' }, 'skip or run_once'],
     [{ inputs: { topik: 'x' } }, 'topik'],

@@ -51,6 +51,17 @@ describe.skipIf(hasNoBrowser)('the keys of the console', () => {
     await page.getByRole('button', { name: 'Close' }).click()
   })
 
+  it('say that nothing has the name, and look for it in runs', async () => {
+    await page.goto(`${site.service.url}/`)
+    await page.getByText('Ctrl K').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('whales & co')
+    await page.getByText('Nothing has this name.').waitFor()
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/executions?text=whales%20%26%20co')
+    expect(await page.getByRole('searchbox', { name: 'Text' }).inputValue()).toBe('whales & co')
+  })
+
   it('leave fields alone, and without a script the search is a page', async () => {
     await page.goto(`${site.service.url}/projects`)
     await page.getByLabel('Name').fill('')

@@ -5,7 +5,7 @@ import {
   sendTestMessage,
 } from '../../../../services/platform/webhook-deliveries.ts'
 import { createWebhookKeys } from '../../../../services/platform/webhook-keys.ts'
-import { listWebhooks, WEBHOOKS_MAX } from '../../../../services/platform/webhooks.ts'
+import { EVENT_TYPES, listWebhooks, WEBHOOKS_MAX } from '../../../../services/platform/webhooks.ts'
 import type { Webhook } from '../../../../services/platform/webhooks.ts'
 import { BASE_URL, openPlatform, SECRET } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
@@ -87,8 +87,8 @@ describe('the webhooks of an automation', () => {
   })
 
   const refused: [string, string, string][] = [
-    ['', 'run_completed', 'must be an https:// address'],
-    ['javascript:alert(1)', 'run_completed', 'must be an https:// address'],
+    ['', 'run_completed', 'must be an absolute address'],
+    ['javascript:alert(1)', 'run_completed', 'must be an absolute address'],
     ['http://crm.example.com/', 'run_completed', 'must begin with https://'],
     ['https://u:p@crm.example.com/', 'run_completed', 'no user name, password or fragment'],
     ['https://127.0.0.1/', 'run_completed', 'has no public address'],
@@ -164,15 +164,31 @@ describe('the webhooks of an automation', () => {
   it('show the answer to a test message without a reload', async () => {
     const { sql } = platform
     const webhook = await create()
-    const sent = await post(`${path}/${webhook.id}/test`)
+    const at = `${path}/${webhook.id}`
+    const sent = await post(`${at}/test`)
     const [message = ''] = sent.headers.get('location')?.split('?') ?? []
     expect(await (await get(message)).text()).toContain(`data-live="${message}/live"`)
-    const { headers } = await get(`${message}/live`)
-    const known = { cookie: ada.cookie, 'if-none-match': headers.get('etag') ?? '' }
-    const again = () => platform.app.request(`${BASE_URL}${message}/live`, { headers: known })
+    const live = await get(`${message}/live`)
+    const etag = live.headers.get('etag') ?? ''
+    const again = () =>
+      platform.app.request(`${BASE_URL}${message}/live`, {
+        headers: { cookie: ada.cookie, 'if-none-match': etag },
+      })
     expect((await again()).status).toBe(304)
     await sql`update webhook_messages set state = 'delivered', ended_at = now()`
-    expect(await (await again()).text()).toMatch(/data-live="".*Delivered/s)
+    await sql`
+      insert into webhook_attempts (message_id, number, status, problem, duration_ms)
+      select id, 1, 204, null, 12 from webhook_messages`
+    const news = await again()
+    expect(news.status).toBe(200)
+    expect(await news.text()).toMatch(/data-live="".*Delivered.*HTTP 204/s)
+  })
+
+  it('offers a box for each type of event that the platform sends', async () => {
+    const page = await (await get(path.replace('/webhooks', '/new-webhook'))).text()
+    const list = await (await get(path)).text()
+    for (const type of EVENT_TYPES) expect(page + list).toContain(`value="${type}"`)
+    expect(EVENT_TYPES).toContain('approval_requested')
   })
 
   it('show each try of a message, and send it again', async () => {
@@ -189,6 +205,7 @@ describe('the webhooks of an automation', () => {
     const at = `${path}/${webhook.id}`
     expect(await (await get(at)).text()).toContain('It answered HTTP 502.')
     const page = await (await get(`${at}/deliveries/${id}`)).text()
+    expect(page).toContain('data-live=""')
     expect(page).toContain('It did not answer within 15000 ms.')
     expect(page).toContain('31 ms')
     expect((await post(`${at}/deliveries/${id}`)).status).toBe(303)

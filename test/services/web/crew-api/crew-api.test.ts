@@ -70,7 +70,8 @@ describe('the API of crews from source', () => {
       settings: { way: null, replicas: 1, egress: [] },
       newest_deployment: null,
     })
-    const made = [{ path: 'crew/.venv/bin/python' }, { path: 'crew/.venv/pyvenv.cfg' }]
+    const folder = { path: 'crew/.venv/', type: '5' }
+    const made = [folder, { path: 'crew/.venv/bin/python' }, { path: 'crew/.venv/pyvenv.cfg' }]
     const first = await deploy(crew, formOf(project('x = 1', ...made)))
     const source = { name: 'mine.tar.gz', files: 2, left_out: ['crew/.venv/'], left_out_more: 0 }
     expect(first).toMatchObject({
@@ -89,6 +90,12 @@ describe('the API of crews from source', () => {
       { number: 2, state: 'Replaced', reason: expect.stringContaining('Deployment 3') },
       { number: 1, state: 'Replaced' },
     ])
+    // Pages name the token that deployed.
+    const { cookie } = await platform.signIn(platform.acme)
+    const page = await platform.app.request(`${BASE_URL}/automations${crew}/deployments`, {
+      headers: { cookie },
+    })
+    expect(await page.text()).toContain('data-label="By">test<')
     // Others may be sending sources at the same time.
     const folders = async () =>
       (await readdir(tmpdir())).filter((name) => name.startsWith('source-'))
@@ -174,7 +181,13 @@ describe('the API of crews from source', () => {
 
   it('takes no more than the operator allows, by the API and by the page', async () => {
     const crew = await create()
-    const app = platform.appAt(BASE_URL, { CREW_CPU_MAX: '2', CREW_MEMORY_MAX: '4Gi' })
+    const app = platform.appAt(BASE_URL, {
+      CREW_CPU_MAX: '2',
+      CREW_MEMORY_MAX: '4Gi',
+      CREW_PRIVATE_RANGES: 'false',
+      CREW_RANGES: '10.20.0.0/16',
+      CREW_NAMESPACES: 'tools',
+    })
     const patch = async (settings: object) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
       const request = { method: 'PATCH', headers, body: JSON.stringify(settings) }
@@ -191,6 +204,17 @@ describe('the API of crews from source', () => {
       expect.stringContaining('this platform allows 2 at the most'),
     ])
     expect((await patch({ cpu_limit: '2', memory_limit: '4Gi' }))[0]).toBe(200)
+    for (const [entry, problem] of [
+      ['169.254.169.254', '169.254.169.254 is not among the addresses that crews may reach'],
+      ['10.96.0.0/12', 'the operator lists them in networkPolicy.crewRanges'],
+      ['::ffff:10.0.0.1', '::ffff:10.0.0.1 is not among'],
+      ['x.kube-system.svc', 'a Service of the namespace kube-system'],
+    ]) {
+      const list = { egress: ['api.example.com', entry] }
+      expect(await patch(list)).toEqual([422, expect.stringContaining(problem ?? '')])
+    }
+    const open = ['internet', '0.0.0.0/0', '10.20.1.0/24', 'search.tools.svc']
+    expect((await patch({ egress: open }))[0]).toBe(200)
     const ada = await platform.signIn(platform.acme)
     const form = { csrf_token: ada.csrfToken, replicas: '1', memory_limit: '4097Mi' }
     const response = await app.request(`${BASE_URL}/automations${crew}/crew-settings`, {
@@ -256,7 +280,7 @@ describe('the API of crews from source', () => {
     expect((await call(crew, { as: rivalToken })).status).toBe(404)
     const upload = { method: 'POST', body: project(), type: 'application/gzip', as: rivalToken }
     expect((await call(`${crew}/deployments`, upload)).status).toBe(404)
-    expect(await call(`/${platform.acme.research.automationId}`)).toMatchObject({
+    expect(await call(`/${platform.acme.research.automationId}/deployments`)).toMatchObject({
       status: 404,
       detail: expect.stringContaining('it is not made from a source'),
     })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRepositorySeals } from '../../../../services/platform/source-repository-seals.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { resealKeys } from '../../../../services/tasks/reseal-keys.ts'
+import { HOSTILE_ADDRESSES } from '../../../support/hostile-addresses.ts'
 import { BASE_URL, openPlatform, readObject, SECRET } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 
@@ -86,6 +87,31 @@ describe('the API of Git repositories', () => {
       ])
     },
   )
+
+  it('keeps a token for its host, whatever another spelling makes of it', async () => {
+    await call('PUT', `${crew}/repository`, { ...PLACE, token: 'glpat-1' })
+    const { cookie, csrfToken } = await platform.signIn(platform.acme)
+    for (const url of HOSTILE_ADDRESSES.filter((each) => !each.includes('\0'))) {
+      const { status } = await call('PUT', `${crew}/repository`, { ...PLACE, url })
+      const response = await platform.app.request(
+        `${BASE_URL}/automations${crew}/crew-repository`,
+        {
+          method: 'POST',
+          headers: { cookie },
+          body: new URLSearchParams({ csrf_token: csrfToken, ...PLACE, url }),
+        },
+      )
+      expect([status, response.status], url).toEqual([422, 422])
+    }
+    const kept = await call('GET', `${crew}/repository`)
+    expect(kept).toMatchObject({ ...PLACE, has_token: true, is_pulling: false })
+  })
+
+  it('says in which form to write an address', async () => {
+    const url = 'https://GIT.test:443/acme/../crew.git'
+    const { detail } = await call('PUT', `${crew}/repository`, { ...PLACE, url })
+    expect(detail).toContain('must be written as https://git.test/crew.git:')
+  })
 
   it('is for its organization only', async () => {
     caller = await platform.issueToken(platform.rival)

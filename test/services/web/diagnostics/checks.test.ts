@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createLlmConnection } from '../../../../services/platform/llm-connections.ts'
+import { createLlmConnection, setSealedKey } from '../../../../services/platform/llm-connections.ts'
+import { createLlmKeys } from '../../../../services/platform/llm-keys.ts'
 import { addressUrl } from '../../../support/address-url.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
@@ -479,10 +480,47 @@ describe('llm_connections', () => {
     expect(warningsOf(await ask({}))).toBeUndefined()
   })
 
-  it('asks for no variable that a run would not use', async () => {
-    await connect('openai', 'http://127.0.0.1:9/v1')
-    await connect('databricks', 'http://127.0.0.1:9/v1')
-    expect(await ask({})).toMatchObject({ status: 'ok', details: { connection_count: 2 } })
+  const OWN = 'https://models.acme.example/v1'
+
+  it.each([
+    ['azure', ['AZURE_API_KEY']],
+    ['bedrock', ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']],
+    ['databricks', ['DATABRICKS_API_KEY']],
+    ['snowflake', ['SNOWFLAKE_PAT']],
+    ['watsonx', ['WATSONX_APIKEY']],
+    ['anthropic', ['ANTHROPIC_API_KEY']],
+    ['groq', ['GROQ_API_KEY']],
+    ['acme-llm', ['ACME_LLM_API_KEY']],
+  ])(
+    'asks for the credentials of %s, and nothing else, at an address of its own',
+    async (...of) => {
+      const [provider, missing] = of
+      const connection = await connect(provider, OWN)
+      const result = await ask({})
+      expect(codeOf(result)).toBe('llm_missing_credentials')
+      expect(result.details).toMatchObject({
+        probed_providers: [],
+        missing_credentials: [{ connection_id: connection.id, provider, missing }],
+      })
+      const variables = Object.fromEntries(missing.map((name) => [name, 'x']))
+      expect(await ask(variables)).toMatchObject({ status: 'ok' })
+      const keys = createLlmKeys('secret-key-base-'.repeat(4))
+      await setSealedKey(installation.sql, connection, keys.seal('sk-own', connection))
+      expect(await ask({})).toMatchObject({ status: 'ok' })
+    },
+  )
+
+  it.each(['openai', 'openai_compatible', 'ollama', 'vllm', 'hosted_vllm', 'litellm', 'lm_studio'])(
+    'asks for no key at an address of its own that speaks as %s',
+    async (provider) => {
+      await connect(provider, OWN)
+      expect(await ask({})).toMatchObject({ status: 'ok', details: { connection_count: 1 } })
+    },
+  )
+
+  it('asks for the key of OpenAI itself, also where its address was entered', async () => {
+    await connect('openai', 'https://api.openai.com/v1')
+    expect(codeOf(await ask({}))).toBe('llm_missing_credentials')
   })
 
   it('asks nothing of an address that only this tenant has', async () => {

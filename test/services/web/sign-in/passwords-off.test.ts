@@ -47,6 +47,6 @@ it('a disabled user of the identity provider is told so and let in nowhere', asy
 it('nobody can switch the only way in off', () => {
   const env = { ...environment('postgres://u@h/d'), AUTH_PASSWORDS: 'off' }
   expect(() => readEnv(webEnv, env)).toThrow(
-    'AUTH_PASSWORDS must be "on" while AUTH_PROVIDER is "local": nobody could sign in',
+    'AUTH_PASSWORDS must be "on" while AUTH_PROVIDER is "local": no one could sign in',
   )
 })

@@ -112,6 +112,8 @@ export async function startRuns(platform: Platform): Promise<Record<Ending, stri
   const waiting = await begin(3)
   const approval = { step: 'a'.repeat(32), task: 'research', output: MARKDOWN }
   await parkRun(sql, waiting.lease, approval)
+  const another = await begin(3)
+  await parkRun(sql, another.lease, approval)
   const running = await begin(3)
   const queued = await start()
   return {

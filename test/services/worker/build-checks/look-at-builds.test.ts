@@ -49,6 +49,7 @@ beforeAll(async () => {
     image: 'moby/buildkit:rootless',
     address: `tcp://localhost:${port}`,
     registry: new URL(gate.url).host,
+    organizations: [],
     registryKey: KEY,
     certificates: async () => filesOf(tls),
     pullAddress: async () => 'localhost:30500',

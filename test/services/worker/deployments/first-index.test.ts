@@ -23,18 +23,29 @@ describe('the index that pip asks', () => {
       const { status, headers } = response
       return [status, headers.get('location') ?? (await response.text())]
     }
+    const root = new URL(index.url).pathname.replace('/simple/', '')
     try {
-      const own = '<a href="/tools/organization/files/acme.whl#sha256=1">acme.whl</a>'
+      expect(root).toMatch(/^\/[\w-]{43}$/)
+      const own = `<a href="${root}/tools/organization/files/acme.whl#sha256=1">acme.whl</a>`
       expect(await get('acme-tool/')).toEqual([200, own])
-      expect(await get('shared/')).toEqual([200, '<a href="/tools/public/files/shared.whl">s</a>'])
-      expect(await get('/tools/organization/files/acme.whl')).toEqual([200, 'the bytes'])
+      expect(await get('shared/')).toEqual([
+        200,
+        `<a href="${root}/tools/public/files/shared.whl">s</a>`,
+      ])
+      expect(await get(`${root}/tools/organization/files/acme.whl`)).toEqual([200, 'the bytes'])
       expect(await get('other/')).toEqual([302, 'https://pypi.example/simple/other/'])
       expect(await get('crew-runtime/')).toEqual([404, ''])
       for (const path of [
         '/',
-        '/tools/organization/simple/acme-tool/',
-        '/health',
-        '/simple/../x/',
+        root,
+        `${root}/`,
+        `${root}/tools/organization/simple/acme-tool/`,
+        `${root}/health`,
+        `${root}/simple/../x/`,
+        '/simple/acme-tool/',
+        '/tools/organization/files/acme.whl',
+        `${root}x/simple/acme-tool/`,
+        '/x/simple/acme-tool/',
       ]) {
         expect(await get(path), path).toEqual([404, ''])
       }

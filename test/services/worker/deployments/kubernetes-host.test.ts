@@ -55,6 +55,7 @@ const builder: ImageBuilder = {
   registry: 'platform-internal-registry.platform:5000',
   pullAddress: async () => 'localhost:30500',
   certificates: async () => ({ ca: 'CA', cert: 'CERT', key: 'KEY' }),
+  organizations: [],
   registryKey: 'k'.repeat(64),
   freeImages: async () => {},
 }
@@ -62,6 +63,7 @@ const builder: ImageBuilder = {
 let cluster: KubernetesStub
 let said: string[]
 let addresses: string[]
+let rules: CrewCluster['reach']
 const progress: CrewProgress = {
   state: (state) => void said.push(state),
   log: (stream, text) => void said.push(`${stream}: ${text.trimEnd()}`),
@@ -70,7 +72,8 @@ const progress: CrewProgress = {
 beforeEach(async () => {
   cluster = await startKubernetes()
   said = []
-  addresses = ['203.0.113.7']
+  addresses = ['8.8.4.4']
+  rules = { hasPrivateRanges: false, ranges: ['10.1.0.0/16'], namespaces: ['tools'] }
 })
 
 afterEach(() => cluster.stop())
@@ -80,7 +83,7 @@ type Outside = Partial<Pick<CrewCluster, 'caBundle' | 'proxy'>>
 
 const createHost = (
   withBuilder?: ImageBuilder,
-  requireRoom = async () => {},
+  requireBuild = async () => {},
   outside: Outside = {},
 ) =>
   createKubernetesHost({
@@ -92,7 +95,8 @@ const createHost = (
       pullSecrets: [],
       hasArbitraryUser: false,
       isGuarded: true,
-      hasPrivateRanges: false,
+      reach: rules,
+      modelOrigins: [],
       openNamespaces: ['models'],
       webUrl: 'http://platform-web.platform:80',
       maxima: { cpu: '2', memory: '4Gi' },
@@ -108,9 +112,9 @@ const createHost = (
       }),
       sourceUrlOf: () => 'http://platform-web.platform:80/sources/5/source.tar.gz?signature=s',
       indexesOf: () => 'platform=http://crew:read-token@platform-web.platform:80/tools/',
-      modelHostsOf: async () => ['model.models-2.svc'],
+      modelHostsOf: async () => ({ chosen: [], given: ['model.models-2.svc'] }),
       lookUp: async () => addresses,
-      requireRoom,
+      requireBuild,
     },
     placeOf: async () => ({ namespace: 'crews', isolated: false }),
     patience: { stuckMs: 30, pollMs: 10 },
@@ -188,9 +192,9 @@ describe('a crew from source in a cluster', () => {
     const { to } = egress.at(-1)
     expect(to.map(({ ipBlock }: Manifest) => ipBlock?.cidr).filter(Boolean)).toEqual([
       '0.0.0.0/0',
-      '::/0',
       '10.1.0.0/16',
-      '203.0.113.7/32',
+      '8.8.4.4/32',
+      '::/0',
     ])
     const named = to.flatMap(({ namespaceSelector }: Manifest) =>
       namespaceSelector ? Object.values(namespaceSelector.matchLabels) : [],
@@ -249,7 +253,7 @@ describe('a crew from source in a cluster', () => {
       const seen = await host.look({ ...wanted, ...change }, progress, signal)
       expect(seen).toEqual({ condition: 'drifted', reason, isServing: true })
     }
-    addresses = ['203.0.113.9']
+    addresses = ['8.8.4.5']
     const moved = await host.look(wanted, progress, signal)
     expect(moved).toMatchObject({ condition: 'drifted', isServing: true })
     cluster.objects.delete(POLICY)
@@ -257,6 +261,35 @@ describe('a crew from source in a cluster', () => {
       reason: 'its NetworkPolicy is gone',
     })
     expect(writes()).toHaveLength(before)
+  })
+
+  it('loses what the operator no longer allows, and says so', async () => {
+    becomesReady()
+    addresses = ['8.8.4.4', '10.96.0.1']
+    rules = { hasPrivateRanges: true, ranges: [], namespaces: undefined }
+    await createHost().bringUp(wanted, progress, signal)
+    const reached = () => JSON.stringify(ofKind('NetworkPolicy').spec.egress)
+    for (const open of ['10.1.0.0/16', '10.96.0.1/32', '"tools"']) expect(reached()).toContain(open)
+    rules = { hasPrivateRanges: false, ranges: [], namespaces: [] }
+    const host = createHost()
+    expect(await host.look(wanted, progress, signal)).toMatchObject({
+      condition: 'drifted',
+      reason: 'it reaches other addresses than it may',
+    })
+    said = []
+    await host.bringUp(wanted, progress, signal)
+    for (const shut of ['10.1.0.0/16', '10.96.0.1/32', '"tools"']) {
+      expect(reached()).not.toContain(shut)
+    }
+    expect(reached()).toContain('8.8.4.4/32')
+    for (const subject of [
+      '10.1.0.0/16 is not among',
+      'api.test has the address 10.96.0.1/32, not among',
+      'search.tools.svc is a Service of the namespace tools',
+    ]) {
+      expect(said).toContainEqual(expect.stringContaining(subject))
+    }
+    expect((await host.look(wanted, progress, signal)).condition).toBe('online')
   })
 
   it.each([

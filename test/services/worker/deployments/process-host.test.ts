@@ -237,7 +237,11 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
   const broken: Record<string, Broken> = {
     'has a syntax error': {
       project: plainProject('def run(inputs:\n'),
-      says: /exit code 1 before it took a run[^]*SyntaxError/,
+      says: /check of its sources[^]*\nshouter\.py, line 1 is not valid Python: .*deploy again\./,
+    },
+    'has a syntax error and a dependency that does not exist': {
+      project: plainProject('def run(inputs:\n', ['surely-no-such-package>=1']),
+      says: /shouter\.py, line 1 is not valid Python/,
     },
     'names a dependency that does not exist': {
       project: plainProject(shouter('Hello'), ['surely-no-such-package>=1']),

@@ -18,6 +18,7 @@ import { createOutgoingGuard } from '../../../../services/shared/outgoing/guard.
 import { runGit } from '../../../../services/worker/git/run-git.ts'
 import { pullRepository } from '../../../../services/worker/git/pull-repository.ts'
 import { startForwardProxy } from '../../../support/forward-proxy.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
 import { seedOwnAutomation } from '../../../support/own-crew.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 import { hasGit, openGitServer, TOKEN } from './git-server.ts'
@@ -153,6 +154,26 @@ describe.skipIf(!hasGit())('a Git repository', { timeout: LONG_MS }, () => {
     const secure = await createOne({ url: `https://git.test:${server.port}/open/crew` })
     expect((await pull(secure, guardOf())).failure).toMatch(/no public address/)
     expect(server.calls).toHaveLength(before)
+  })
+
+  it('whose address git would read as another host sends its token nowhere', async () => {
+    const heard: (string | undefined)[] = []
+    const elsewhere = await startHttpServer(({ headers }, response) => {
+      heard.push(headers.authorization)
+      response.writeHead(404).end()
+    })
+    onTestFinished(() => elsewhere.stop())
+    const before = server.calls.length
+    for (const url of [
+      `${origin()}\\@${new URL(elsewhere.url).host}/x.git`,
+      `${origin()}\\.evil.example/x.git`,
+      `http://git.test:${server.port}/open/crew\n--upload-pack=id`,
+    ]) {
+      const { failure, deployments } = await pull(await createOne({ url }, TOKEN))
+      expect(failure).toMatch(/^The address of the repository must be written .* Save it/)
+      expect(deployments).toEqual([])
+    }
+    expect([heard, server.calls.length]).toEqual([[], before])
   })
 
   it('that is larger than what git may write is refused', async () => {

@@ -103,6 +103,7 @@ const foldsOf = (part) => [...part.querySelectorAll('details[data-fold]')]
 
 function swapPart(part, fresh) {
   if (part.outerHTML === fresh.outerHTML) return
+  if (part.dataset.keep && part.dataset.keep === fresh.dataset.keep) return
   const hadFocus = part.contains(document.activeElement)
   const next = document.importNode(fresh, true)
   const open = foldsOf(part).flatMap((fold) => (fold.open ? fold.dataset.fold : []))
@@ -125,26 +126,56 @@ function swap(live, text) {
   }
   if (live.dataset.say && live.dataset.say !== fresh.dataset.say) announce(fresh.dataset.say)
   Object.assign(live.dataset, fresh.dataset)
+  setClock(live)
+}
+
+// The clock of a run -------------------------------------------------------
+
+const CLOCK_MS = 500
+/** By how much the clock of the server is behind that of this browser. */
+let behindMs = 0
+
+function setClock(root) {
+  const said = root.querySelector('[data-now]')?.dataset.now
+  if (said) behindMs = Date.now() - Date.parse(said)
+}
+
+/** Lets the time of a run that goes on pass between its steps. */
+function showClock(live) {
+  const place = live.querySelector('[data-started-at]')
+  if (!place || document.hidden) return
+  place.textContent = duration(Date.now() - behindMs - Date.parse(place.dataset.startedAt))
+}
+
+/** As the server writes it. */
+function duration(ms) {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 60000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
+  const minutes = Math.floor(ms / 60000)
+  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60000) / 1000)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 // What models write --------------------------------------------------------
 
-/** Shows the texts of a run while they are written; each goes when the run has it as a whole. */
+/** Shows the texts of a run while they are written; each goes when its call has ended. */
 function showTexts(place) {
   const boxes = new Map()
   const source = new EventSource(place.dataset.texts)
   source.addEventListener('message', ({ data }) => {
     const delta = JSON.parse(data)
+    if (isWritten(delta.step)) return
     let box = boxes.get(delta.step)
     if (!box) boxes.set(delta.step, (box = openText(place, delta)))
     addText(box, delta)
   })
   return {
-    /** Takes away what nobody writes any more. */
-    tidy(isOver) {
+    /** Removes the texts that are complete. */
+    tidy(isOver, hasNews) {
       if (isOver) source.close()
       for (const [step, box] of boxes) {
-        if (!isOver && performance.now() - box.at < TEXT_QUIET_MS) continue
+        const isQuiet = hasNews && performance.now() - box.at >= TEXT_QUIET_MS
+        if (!isOver && !isQuiet && !isWritten(step)) continue
         box.part.remove()
         boxes.delete(step)
       }
@@ -152,6 +183,8 @@ function showTexts(place) {
     },
   }
 }
+
+const isWritten = (step) => document.querySelector(`[data-written="${CSS.escape(step)}"]`) !== null
 
 function openText(place, { task, agent }) {
   const part = document.createElement('div')
@@ -181,6 +214,8 @@ async function follow(live) {
   let etag = ''
   let waitMs = live.dataset.liveAtOnce === undefined ? POLL_MS : 0
   const texts = followTexts(live.querySelector('[data-texts]'))
+  setClock(live)
+  const clock = setInterval(showClock, CLOCK_MS, live)
   while (live.dataset.live) {
     await pause(waitMs)
     await whenVisible()
@@ -196,6 +231,7 @@ async function follow(live) {
     }
   }
   texts(false)
+  clearInterval(clock)
   if (live.dataset.live) showRefresh(live)
 }
 
@@ -217,7 +253,7 @@ function followTexts(place) {
   let texts
   return (isLive, hasNews) => {
     if (place && isLive) texts ??= showTexts(place)
-    if (hasNews || !isLive) texts?.tidy(!isLive)
+    texts?.tidy(!isLive, hasNews)
   }
 }
 

@@ -19,9 +19,9 @@ function createPalette() {
   const list = document.createElement('div')
   const hint = document.createElement('p')
   Object.assign(field, { type: 'text', autocomplete: 'off', spellcheck: false, maxLength: 100 })
-  field.placeholder = 'Search pages, automations, projects, or paste the id of a run'
+  field.placeholder = 'Search pages, automations, projects and runs, or paste the id of a run'
   list.id = 'palette-list'
-  hint.textContent = '↑ ↓ to choose, Enter to open, Esc to close'
+  hint.setAttribute('role', 'status')
   list.setAttribute('role', 'listbox')
   list.setAttribute('aria-label', 'Found')
   for (const [name, value] of Object.entries({
@@ -34,7 +34,7 @@ function createPalette() {
     field.setAttribute(name, value)
   dialog.append(field, list, hint)
   document.body.append(dialog)
-  const state = { dialog, field, list, entries: [], at: 0, asked: 0 }
+  const state = { dialog, field, list, hint, entries: [], at: 0, asked: 0 }
   field.addEventListener('input', () => void update(state))
   field.addEventListener('keydown', (event) => choose(state, event))
   list.addEventListener('click', ({ target }) => {
@@ -49,6 +49,7 @@ function createPalette() {
       if (dialog.open) return
       field.value = ''
       show(state, ownEntries(''))
+      say(state, true)
       dialog.showModal()
       field.focus()
     },
@@ -71,7 +72,9 @@ function ownEntries(text) {
 async function update(state) {
   const text = state.field.value.trim()
   const own = ownEntries(text)
-  show(state, own)
+  const runs = text === '' ? [] : [inRuns(text)]
+  show(state, [...own, ...runs])
+  say(state, true)
   const asked = (state.asked += 1)
   if (text === '') return
   await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
@@ -80,10 +83,26 @@ async function update(state) {
     const response = await fetch(`/find/entries?q=${encodeURIComponent(text)}`)
     if (!response.ok || response.redirected) return
     const { entries } = await response.json()
-    if (asked === state.asked) show(state, [...own, ...entries])
+    if (asked !== state.asked) return
+    const named = [...own, ...entries].slice(0, SHOWN_MAX - 1)
+    show(state, [...named, ...runs])
+    say(state, named.length > 0)
   } catch {
     // What this page knows is shown already.
   }
+}
+
+/** The runs whose inputs or output have the text: there are too many to list them here. */
+const inRuns = (text) => ({
+  name: `Runs with “${text}” in their inputs or output`,
+  path: `/executions?text=${encodeURIComponent(text)}`,
+  kind: 'Search',
+})
+
+const KEYS = '↑ ↓ to choose, Enter to open, Esc to close'
+
+function say({ hint }, hasFound) {
+  hint.textContent = hasFound ? KEYS : `Nothing has this name. ${KEYS}`
 }
 
 function show(state, entries) {

@@ -106,6 +106,6 @@ export function rowElement(row, { length, isCollapsed, isSelected }) {
 export function ticks(length) {
   const made = element('span', 'axis axis-times')
   for (let tick = 0; tick <= 4; tick++)
-    made.append(element('span', '', nsText((length * tick) / 4)))
+    made.append(element('span', '', tick === 0 ? '0' : nsText((length * tick) / 4)))
   return made
 }

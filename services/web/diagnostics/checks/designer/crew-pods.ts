@@ -3,9 +3,10 @@ import type { InternalOrganization } from '../../../../platform/internal-crews.t
 import type { KubernetesAddress } from '../../../../shared/kubernetes/client.ts'
 import type { KubernetesDeployment } from '../../../../shared/kubernetes/deployment.ts'
 import { toSelector } from '../../../../shared/kubernetes/pod.ts'
-import { INSTALL_CREWS, ISOLATION_RIGHTS, remedyForCrews } from '../../cluster-commands.ts'
+import { INSTALL_CREWS, ISOLATION_RIGHTS, remedyForDeployments } from '../../cluster-commands.ts'
 import { declareCodes } from '../../failure-code.ts'
 import { isSettled, readyReplicas, toRow } from '../../kubernetes/deployment-row.ts'
+import type { DeploymentRow } from '../../kubernetes/deployment-row.ts'
 import { openDeployments } from '../../kubernetes/deployments.ts'
 import type { Read } from '../../kubernetes/deployments.ts'
 import { listPods, troublesOf } from '../../kubernetes/pods.ts'
@@ -14,8 +15,8 @@ import type { Layer, LayerFailure } from '../../layer.ts'
 /** The code of crews that are online by their records and have no ready pod. */
 export const CREW_POD_CODES = declareCodes({
   crew_pods_unready:
-    'Look at the Deployment with kubectl describe. One that is missing comes back as follows. ' +
-    `${INSTALL_CREWS}.`,
+    'Scale up a Deployment that is scaled to zero, and look at one that is not ready with ' +
+    `kubectl describe. One that is missing comes back as follows. ${INSTALL_CREWS}.`,
 })
 
 /** One crew whose Deployment was looked at (SPEC 2.4). */
@@ -53,9 +54,10 @@ interface Crew {
   readonly appId: string
   readonly read: Read<KubernetesDeployment | undefined>
   /**
-   * The cluster's reason why its pods are not ready or a new version does not come up; or empty.
+   * With the cluster's reason why its pods are not ready or a new version does not come up; none
+   * where its Deployment cannot be read.
    */
-  readonly message: string
+  readonly row?: DeploymentRow
 }
 
 /** Checks that each crew with the status online has a Deployment with a ready pod. */
@@ -70,9 +72,11 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer<CrewPodDetail
   const crews = await Promise.all(
     online.map(async ({ slug, appId }): Promise<Crew> => {
       const read = await api.get(namespace, appId)
-      const found = 'found' in read ? read.found : undefined
-      const message = found ? await explain(kubernetes, { namespace, signal, found }) : ''
-      return { slug, appId, read, message }
+      if ('refusal' in read) return { slug, appId, read }
+      const troubles = read.found
+        ? await explain(kubernetes, { namespace, signal, found: read.found })
+        : []
+      return { slug, appId, read, row: toRow(appId, read.found, troubles) }
     }),
   )
   const failures = [...refusals(crews, isolated), ...unready(crews, namespace)]
@@ -85,11 +89,10 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer<CrewPodDetail
 async function explain(
   kubernetes: KubernetesAddress,
   { found, ...where }: { namespace: string; signal: AbortSignal; found: KubernetesDeployment },
-): Promise<string> {
+): Promise<readonly string[]> {
   const labelSelector = toSelector(found.spec.selector.matchLabels)
-  if (isSettled(found) || labelSelector === '') return ''
-  const pods = await listPods(kubernetes, { ...where, labelSelector })
-  return toRow('', found, troublesOf(found, pods)).message
+  if (isSettled(found) || labelSelector === '') return []
+  return troublesOf(found, await listPods(kubernetes, { ...where, labelSelector }))
 }
 
 /** One failure for however many crews: what keeps one from being read keeps all. */
@@ -102,24 +105,24 @@ function refusals(crews: readonly Crew[], isolated: boolean): readonly LayerFail
 }
 
 function unready(crews: readonly Crew[], namespace: string): readonly LayerFailure[] {
-  const known = crews.filter(({ read }) => 'found' in read && !isHealthy(read))
-  if (known.length === 0) return []
-  const names = known.map(({ slug, appId, read, message }) => {
-    const state = 'found' in read && read.found ? 'zero Ready pods' : 'missing'
-    return `${slug} (Deployment ${appId}: ${[state, message].filter(Boolean).join(', ')})`
+  const down = crews.flatMap(({ slug, read, row }) =>
+    row && !isHealthy(read) ? [{ slug, row }] : [],
+  )
+  if (down.length === 0) return []
+  const names = down.map(({ slug, row: { name, condition, message } }) => {
+    const state = condition === 'missing' ? ['missing'] : ['zero Ready pods', message]
+    return `${slug} (Deployment ${name}: ${state.filter(Boolean).join(', ')})`
   })
   const error =
     `crew(s) without Ready pods: ${names.join(', ')}; ` + `expected in namespace ${namespace}`
-  const namesOf = (crews: readonly Crew[]) => crews.map(({ appId }) => appId)
-  const remediation = remedyForCrews({
+  const remediation = remedyForDeployments({
     namespace,
-    missing: namesOf(known.filter((crew) => !isThere(crew))),
-    unready: namesOf(known.filter(isThere)),
+    rows: down.map(({ row }) => row),
+    install:
+      `${INSTALL_CREWS}. ` + 'That also moves them after k8s_namespace_isolation was switched.',
   })
   return [{ cause: { ...CREW_POD_CODES.crew_pods_unready, remediation }, error }]
 }
-
-const isThere = ({ read }: Crew): boolean => 'found' in read && read.found !== undefined
 
 const isHealthy = (read: Crew['read']): boolean =>
   'found' in read && read.found !== undefined && readyReplicas(read.found) > 0
@@ -129,12 +132,12 @@ function describeCrews(crews: readonly Crew[], namespace: string): CrewPodDetail
     namespaces: [namespace],
     deployment_count: crews.length,
     ready_count: crews.filter(({ read }) => isHealthy(read)).length,
-    deployments: crews.map(({ slug, appId, read, message }) => ({
+    deployments: crews.map(({ slug, appId, read, row }) => ({
       slug,
       app_id: appId,
       namespace,
       healthy: isHealthy(read),
-      ...(message === '' ? {} : { message }),
+      ...(row?.message && row.condition !== 'missing' ? { message: row.message } : {}),
     })),
   }
 }

@@ -118,7 +118,7 @@ describe('a test of a draft', () => {
     expect(shown).toContain('<strong>draft</strong>')
     expect(shown).toMatch(/>Test<\/span>[\s\S]*Test the draft again/)
     expect(shown).toContain(`href="${version}">Version 1</a>`)
-    expect(shown).not.toMatch(/Run again|Run with curl|Go on from a step/)
+    expect(shown).not.toMatch(/Run again|Run with curl|Continue from a step/)
     expect(await page('/executions')).toMatch(/Tested<\/a>[\s\S]{0,40}>Test</)
     // The budgets of an organization hold for all of its runs.
     const id = run.split('/').at(-1) ?? ''

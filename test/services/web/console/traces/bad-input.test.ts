@@ -248,4 +248,10 @@ describe('pages about traces', () => {
     }
     expect(await read('/sessions')).toMatch(/href="\/traces"\s+aria-current="page"/)
   })
+
+  it('says where to go to who asks for a trace by another word', async () => {
+    const answer = await traced.get(traced.platform.acme, '/traces/usage')
+    expect(answer.status).toBe(404)
+    expect(await answer.text()).toContain('what all traces used at /usage')
+  })
 })

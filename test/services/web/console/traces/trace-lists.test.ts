@@ -2,6 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { usageCsv } from '../../../../../services/web/console/traces/usage-csv.ts'
 import { expectAccessible, inEveryLook } from '../../../../support/axe.ts'
+import { parkRun } from '../../../../../services/platform/run-approvals.ts'
+import { takeRuns } from '../../../../../services/platform/run-queue.ts'
+import { kickoff } from '../../../../../services/platform/runs.ts'
 import type { OtlpSpan } from '../../../collector/support/otlp.ts'
 import { hasNoBrowser } from '../../support/console.ts'
 import type { Console } from '../../support/console.ts'
@@ -59,6 +62,25 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     expect(await page.content()).not.toContain('rival')
     await page.getByRole('link', { name: 'good', exact: true }).click()
     await page.getByRole('heading', { name: 'good', level: 1 }).waitFor()
+    await page.context().close()
+  })
+
+  it('say of a trace that its run waits for a person', async () => {
+    const { sql, acme } = site.platform
+    const inputs = { topic: 'tides' }
+    const id = await kickoff(sql, { deploymentId: acme.research.id, inputs })
+    const [lease] = await takeRuns(sql, 1)
+    if (!lease) throw new Error('nothing to take')
+    const traceId = id.replaceAll('-', '')
+    const [root] = exampleTrace(traceId, Date.now() - 30 * 60 * MINUTE)
+    await traced.send(acme, [{ ...root, name: 'asks', endTimeUnixNano: '0' }])
+    await traced.collector.rolledUp()
+    await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'research', output: 'Tides' })
+    const page = await open('/traces?window=30d')
+    const row = page.getByRole('row', { name: 'asks' })
+    expect(await row.locator('.pill').innerText()).toBe('Waiting')
+    await row.getByRole('link').click()
+    expect(await page.locator('.page-head .pill').innerText()).toBe('Waiting')
     await page.context().close()
   })
 

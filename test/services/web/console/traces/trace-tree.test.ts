@@ -17,6 +17,7 @@ const bare: SkeletonSpan = {
   status: 0,
   errorType: null,
   isCall: false,
+  isCounted: false,
   model: null,
   agent: null,
   task: null,
@@ -112,7 +113,7 @@ describe('the tree of a trace', () => {
         parentId: fc.option(fc.constantFrom(...ids, 'gone'), { nil: null }),
         startNs: fc.integer({ min: 0, max: 20 }),
         durationNs: fc.option(fc.integer({ min: -5, max: 20 }), { nil: null }),
-        isCall: fc.boolean(),
+        isCounted: fc.boolean(),
         inputTokens: fc.option(fc.nat(9), { nil: null }),
       }),
       { maxLength: 12 },
@@ -130,12 +131,9 @@ describe('the tree of a trace', () => {
           const after = rows[place + 1 + below]
           expect(after === undefined || after.depth <= depth).toBe(true)
         }
-        const leaves = rows.filter(
-          ({ span, below }, place) =>
-            span.isCall && !rows.slice(place + 1, place + 1 + below).some((row) => row.span.isCall),
-        )
-        const tokens = leaves.reduce((sum, { span }) => sum + (span.inputTokens ?? 0), 0)
-        expect(sumUp(tree)).toMatchObject({ calls: leaves.length, tokens })
+        const counted = all.filter(({ isCounted }) => isCounted)
+        const tokens = counted.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0)
+        expect(sumUp(tree)).toMatchObject({ calls: counted.length, tokens })
       }),
       { numRuns: 300 },
     )

@@ -110,6 +110,17 @@ export const DATABASE_CASES = {
       }
     },
   },
+  schema_empty: {
+    component: 'database',
+    async stage({ options }) {
+      const database = await createDatabase('empty')
+      return {
+        broken: options({ databaseUrl: database.url }),
+        follow: (result) => runNamedTask(result, database.url),
+        end: () => database.drop(),
+      }
+    },
+  },
   schema_behind: {
     component: 'database',
     async stage({ sql, options }) {
