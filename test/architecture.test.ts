@@ -126,6 +126,16 @@ describe('the architecture', () => {
     ).toEqual([])
   })
 
+  it('keeps the engine of resources small, and without a noun', () => {
+    const engine = sources('services/web/resources')
+    const nouns = imports.filter(
+      ({ from, to }) =>
+        from.startsWith('services/web/resources/') && to.startsWith('services/web/nouns/'),
+    )
+    expect(nouns).toEqual([])
+    expect(engine.flatMap(linesOf).length).toBeLessThanOrEqual(1500)
+  })
+
   it('lets local.ts take of a service nothing but its start', () => {
     const taken = imports
       .filter(

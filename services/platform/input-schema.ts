@@ -56,6 +56,30 @@ export const exampleInputs = (fields: readonly InputField[]): Inputs =>
     ]),
   )
 
+/**
+ * Proposes inputs for a reader to change: of those that are required or have a default the default,
+ * the first choice, or an empty value of its type.
+ */
+export const proposedInputs = (fields: readonly InputField[]): Inputs =>
+  Object.fromEntries(
+    fields
+      .filter(({ required, default: value }) => required || value !== undefined)
+      .map(({ name, type = 'string', default: value, enum: [choice] = [] }) => [
+        name,
+        value ?? choice ?? EMPTY[type],
+      ]),
+  )
+
+const EMPTY: Readonly<Record<InputType, unknown>> = {
+  string: '',
+  number: 0,
+  integer: 0,
+  boolean: false,
+  object: {},
+  array: [],
+  file: '',
+}
+
 const EXAMPLES: Readonly<Record<InputType, unknown>> = {
   string: '…',
   number: 1.5,

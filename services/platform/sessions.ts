@@ -32,6 +32,8 @@ export interface Session {
   readonly hasTraces?: boolean
   /** True where the person wants lists with little room between their rows. */
   readonly isCompact?: boolean
+  /** Returns false for a route of the program that the role does not allow. */
+  readonly mayCall?: (method: string, path: string) => boolean
 }
 
 /** An organization of a person. */

@@ -2,9 +2,9 @@ import { isIP } from 'node:net'
 
 /**
  * What static tokens may be for: to start and steer runs; to read runs, projects and packages; to
- * design and deploy; to upload packages.
+ * design and deploy; to upload packages; to change settings.
  */
-export const TOKEN_SCOPES = ['kickoff', 'read', 'design', 'upload'] as const
+export const TOKEN_SCOPES = ['kickoff', 'read', 'design', 'upload', 'settings'] as const
 /** What a static token may be for. */
 export type TokenScope = (typeof TOKEN_SCOPES)[number]
 

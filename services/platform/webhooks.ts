@@ -20,6 +20,8 @@ export const EVENT_TYPES = [
   'budget_warning',
   'budget_exceeded',
 ] as const
+/** A type of events that the platform itself sends. */
+export type EventType = (typeof EVENT_TYPES)[number]
 /** The type that stands for every event. */
 export const EVERY_EVENT = '*'
 /** The type of the message that people send to try a webhook. */

@@ -8,6 +8,7 @@ import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './access-token/open-gate.ts'
 import { checkRights } from './callers/check-rights.ts'
 import { createLimits } from './callers/create-limits.ts'
+import { createRights } from './callers/rights.ts'
 import { createSeenAdministrators } from './callers/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
@@ -60,9 +61,10 @@ import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
-import { scheduleRoutes } from './console/schedules/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
-import { webhookRoutes } from './console/webhooks/routes.ts'
+import { deliveryRoutes } from './console/webhooks/routes.ts'
+import { NOUNS } from './nouns/list.ts'
+import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
@@ -81,8 +83,7 @@ const PAGES = [
   importProjectRoutes,
   staticTokenRoutes,
   toolPackageRoutes,
-  webhookRoutes,
-  scheduleRoutes,
+  deliveryRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,
@@ -113,6 +114,7 @@ const PAGES = [
 export function createApp(options: WebOptions): Hono<WebApp> {
   const deps: WebDeps = {
     ...options,
+    rights: createRights(() => app),
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
     ...createLimits(options),
@@ -158,6 +160,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   for (const routes of PAGES) app.route('/', routes(deps))
+  for (const noun of NOUNS) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   return app
 }

@@ -12,6 +12,7 @@ import type { BadTokens } from './callers/bad-tokens.ts'
 import type { CallLimits } from './callers/call-limits.ts'
 import type { LimitKind } from './callers/limit-metrics.ts'
 import type { AuthMetrics } from './access-token/metrics.ts'
+import type { Rights } from './callers/right.ts'
 import type { SeenAdministrators } from './callers/seen-administrators.ts'
 import type { Mailer } from './mail/mailer.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
@@ -20,6 +21,8 @@ import type { TextWatch } from './run-texts/text-watch.ts'
 
 /** The dependencies of the routes. */
 export interface WebDeps extends WebOptions {
+  /** Says who may call which route. */
+  readonly rights: Rights
   readonly seenAdministrators: SeenAdministrators
   /** Counts tokens that are nobody's, over all APIs. */
   readonly badTokens: BadTokens

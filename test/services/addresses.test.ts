@@ -19,6 +19,7 @@ import {
 import { repositoryUrlProblem } from '../../services/platform/source-repository-fields.ts'
 import { createRepositorySeals } from '../../services/platform/source-repository-seals.ts'
 import { toolDefinitions } from '../../services/platform/tool-definitions.ts'
+import { readWebhook } from '../../services/platform/webhook-fields.ts'
 import { createWebhookKeys, createWebhookSecret } from '../../services/platform/webhook-keys.ts'
 import { toError } from '../../services/shared/errors.ts'
 import { createLog } from '../../services/shared/log.ts'
@@ -27,7 +28,6 @@ import { fetchKeys } from '../../services/web/access-token/fetch-keys.ts'
 import { defaultValues, toSettings } from '../../services/web/console/oauth-settings/form.ts'
 import { readConnectionForm } from '../../services/web/console/llm-connections/form.ts'
 import { testConnection } from '../../services/web/console/llm-connections/test-connection.ts'
-import { readWebhookForm } from '../../services/web/console/webhooks/form.ts'
 import { baseUrlOf } from '../../services/web/tool-pins/read-openapi.ts'
 import { pullRepository } from '../../services/worker/git/pull-repository.ts'
 import { resolveModels } from '../../services/worker/resolve-models.ts'
@@ -127,9 +127,7 @@ const STORED: readonly Place[] = [
   ['the base URL of a model', (given) => schemaProblem(modelEndpoint, { base_url: given })],
   [
     'the address of a webhook',
-    (given) =>
-      readWebhookForm(new URLSearchParams({ url: given, event: 'run_failed' }), guard).problem ??
-      '',
+    (given) => failureOf(() => readWebhook(guard, { url: given, eventTypes: ['run_failed'] })),
   ],
   oauthField('issuer'),
   oauthField('discoveryUrl'),

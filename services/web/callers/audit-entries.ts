@@ -4,7 +4,6 @@ import type { BudgetKey, BudgetLimits } from '../../platform/budgets.ts'
 import type { VersionKey } from '../../platform/project-versions.ts'
 import type { OwnLimits } from '../../platform/organization-limits.ts'
 import type { Organization } from '../../platform/organizations.ts'
-import type { Schedule, ScheduleFields } from '../../platform/schedules.ts'
 import type { Project } from '../../platform/projects.ts'
 
 /** Returns the entry of the audit about a new project. */
@@ -67,23 +66,4 @@ export const limitsEntry = (
   organizationId: id,
   target: { kind: 'organization', id, name },
   ...change,
-})
-
-/** Returns an entry of the audit about a schedule, without its inputs. */
-export const scheduleEntry = (
-  action: string,
-  { id, name }: Pick<Schedule, 'id' | 'name'>,
-  { before, after }: { readonly before?: ScheduleFields; readonly after?: ScheduleFields } = {},
-): AuditEntry => ({
-  action,
-  target: { kind: 'schedule', id, name },
-  before: before && scheduleFacts(before),
-  after: after && scheduleFacts(after),
-})
-
-const scheduleFacts = ({ name, cron, timeZone, missed }: ScheduleFields) => ({
-  name,
-  cron,
-  time_zone: timeZone,
-  missed,
 })

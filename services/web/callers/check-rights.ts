@@ -3,9 +3,9 @@ import { matchedRoutes } from 'hono/route'
 import type { Session } from '../../platform/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
-import { hasRight } from './may-call.ts'
-import { findRight, isApiRoute } from './rights.ts'
+import { hasRight } from './right.ts'
 import type { Right } from './right.ts'
+import { isApiRoute } from './rights.ts'
 import { readSession } from './session.ts'
 
 /** These look after themselves: some need nobody, others a token, and some hide from strangers. */
@@ -20,7 +20,7 @@ export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
   return async function checkRight(c, next) {
     const route = mountedRoute(c)
     if (route === undefined) return next()
-    const right = findRight(route)
+    const right = deps.rights.find(route)
     if (right === undefined) throw new AppError('forbidden', `No role may call ${route}.`)
     if (WITHOUT_SESSION.has(right) || isOfToken(c, route)) return next()
     const session = await readSession(c, deps)

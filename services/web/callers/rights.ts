@@ -1,6 +1,12 @@
+import type { Hono } from 'hono'
+import type { WebApp } from '../context.ts'
 import { APIS, TOOLS } from './api-rights.ts'
 import { CREW_PAGES } from './crew-rights.ts'
-import type { Right } from './right.ts'
+import { NOUNS } from '../nouns/list.ts'
+import { apiRights } from '../resources/rights.ts'
+import { declaredRights } from './declared-right.ts'
+import { hasRight, isRole } from './right.ts'
+import type { Right, RightOfRoute, Rights } from './right.ts'
 
 /** What every person has, signed in or not. */
 const PEOPLE = {
@@ -61,30 +67,6 @@ const RUNS = {
   'POST /automations/:automationId/concurrency': 'admin',
   'GET /automations/:automationId/tokens': 'viewer',
   'POST /automations/:automationId/tokens': 'admin',
-  'GET /automations/:automationId/schedules': 'viewer',
-  'POST /automations/:automationId/schedules': 'editor',
-  'GET /automations/:automationId/schedules/:scheduleId': 'viewer',
-  'POST /automations/:automationId/schedules/:scheduleId': 'editor',
-  'POST /automations/:automationId/schedules/:scheduleId/pause': 'editor',
-  'POST /automations/:automationId/schedules/:scheduleId/resume': 'editor',
-  'GET /automations/:automationId/schedules/:scheduleId/delete': 'editor',
-  'POST /automations/:automationId/schedules/:scheduleId/delete': 'editor',
-  'GET /automations/:automationId/budgets': 'viewer',
-  'POST /automations/:automationId/budgets/:period': 'admin',
-  'POST /automations/:automationId/budgets/:period/resume': 'admin',
-  'GET /automations/:automationId/webhooks': 'viewer',
-  'POST /automations/:automationId/webhooks': 'admin',
-  'GET /automations/:automationId/webhooks/:webhookId': 'viewer',
-  'POST /automations/:automationId/webhooks/:webhookId': 'admin',
-  'POST /automations/:automationId/webhooks/:webhookId/key': 'admin',
-  'POST /automations/:automationId/webhooks/:webhookId/test': 'admin',
-  'POST /automations/:automationId/webhooks/:webhookId/pause': 'admin',
-  'POST /automations/:automationId/webhooks/:webhookId/resume': 'admin',
-  'POST /automations/:automationId/webhooks/:webhookId/redeliver': 'admin',
-  'POST /automations/:automationId/webhooks/:webhookId/delete': 'admin',
-  'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'viewer',
-  'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId/live': 'viewer',
-  'POST /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'admin',
   'GET /automations/:automationId/executions': 'viewer',
   'POST /automations/:automationId/executions': 'editor',
   'GET /automations/:automationId/executions/:kickoffId': 'viewer',
@@ -97,7 +79,6 @@ const RUNS = {
   'GET /automations/:automationId/executions/:kickoffId/continue': 'editor',
   'POST /automations/:automationId/executions/:kickoffId/continue': 'editor',
   'POST /automations/:automationId/executions/:kickoffId/approval': 'editor',
-  'POST /automations/:automationId/executions/:kickoffId/resume': 'admin',
   'GET /automations/:automationId/executions/:kickoffId/stop': 'editor',
   'POST /automations/:automationId/executions/:kickoffId/stop': 'editor',
   'GET /new-automation': 'editor',
@@ -122,9 +103,6 @@ const RUNS = {
   'POST /shared-run-filters': 'editor',
   'POST /shared-run-filters/:filterId/delete': 'editor',
   'GET /approvals': 'viewer',
-  'GET /budgets': 'viewer',
-  'POST /budgets/:period': 'admin',
-  'POST /budgets/:period/resume': 'admin',
 } as const satisfies Readonly<Record<string, Right>>
 
 const DESIGN = {
@@ -236,19 +214,49 @@ const SETTINGS = {
 } as const satisfies Readonly<Record<string, Right>>
 
 /**
- * Every route of the web service, by method and path as it is mounted, with who may call it; those
- * of the automation API excepted, which knows no people. A route that is missing here answers
- * nobody.
+ * Routes by method and path as they are mounted, with who may call them; those excepted that say it
+ * themselves, and those of the automation API, which knows no people.
  */
-export const RIGHTS: ReadonlyMap<string, Right> = new Map<string, Right>(
-  [PEOPLE, RUNS, DESIGN, TRACES, SETTINGS, APIS, TOOLS].flatMap((each) => Object.entries(each)),
-)
+const TABLE: readonly RightOfRoute[] = [
+  ...[PEOPLE, RUNS, DESIGN, TRACES, SETTINGS, APIS, TOOLS].flatMap((each) => Object.entries(each)),
+  ...NOUNS.flatMap((noun) => noun.read(apiRights)),
+]
 
-const API_ROUTES: ReadonlySet<string> = new Set(Object.keys(APIS))
+const API_ROUTES: ReadonlySet<string> = new Set([
+  ...Object.keys(APIS),
+  ...NOUNS.flatMap((noun) => noun.read(apiRights)).map(([route]) => route),
+])
 
 /** Returns true for a route that a token may call in place of a person. */
 export const isApiRoute = (route: string): boolean => API_ROUTES.has(route)
 
-/** Finds who may call a route; undefined for one that nobody decided about. */
-export const findRight = (route: string): Right | undefined =>
-  route.startsWith('GET /assets/') ? 'anybody' : RIGHTS.get(route)
+/** Reads who may call the routes of an app, once all of them are mounted: at the first question. */
+export function createRights(appOf: () => Pick<Hono<WebApp>, 'routes'>): Rights {
+  let known: ReadonlyMap<string, Right> | undefined
+  let patterns: readonly Pattern[] | undefined
+  const table = () => (known ??= new Map([...TABLE, ...declaredRights(appOf().routes)]))
+  return {
+    table,
+    find: (route) => (route.startsWith('GET /assets/') ? 'anybody' : table().get(route)),
+    mayCall(session, method, path) {
+      patterns ??= [...table()].flatMap(toPattern)
+      const found = patterns.find((each) => each.method === method && each.pattern.test(path))
+      return found === undefined || hasRight(session, found.right)
+    },
+  }
+}
+
+interface Pattern {
+  readonly method: string
+  /** Fits the paths that lead to the route. */
+  readonly pattern: RegExp
+  readonly right: Right
+}
+
+/** Only roles decide what a member sees. */
+function toPattern([route, right]: RightOfRoute): Pattern[] {
+  if (!isRole(right)) return []
+  const [method = '', path = ''] = route.split(' ')
+  const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+  return [{ method, pattern, right }]
+}

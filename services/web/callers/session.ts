@@ -9,7 +9,7 @@ import { cookieNames } from './cookies.ts'
 /** Returns the live session of a request, which is read once; undefined if it has none. */
 export async function readSession(
   c: Context,
-  { sql, config, seenAdministrators, traces }: WebDeps,
+  { sql, config, seenAdministrators, traces, rights }: WebDeps,
 ): Promise<Session | undefined> {
   const known: Session | undefined = c.get('session')
   if (known) return known
@@ -19,7 +19,9 @@ export async function readSession(
   if (session) seenAdministrators.note(token, session)
   else seenAdministrators.forget(token)
   const isCompact = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).density) === 'compact'
-  return session && { ...session, isCompact, hasTraces: traces !== undefined }
+  if (!session) return undefined
+  const mayCall = (method: string, path: string) => rights.mayCall(session, method, path)
+  return { ...session, isCompact, hasTraces: traces !== undefined, mayCall }
 }
 
 /** Returns the token in the session cookie of a request. */

@@ -1,6 +1,8 @@
 import type { TokenRefusal } from '../../platform/static-tokens.ts'
 import type { TokenScope } from '../../platform/token-limits.ts'
 import { AppError } from '../../shared/errors.ts'
+import { NOUNS } from '../nouns/list.ts'
+import { scopeAt } from '../resources/rights.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -8,8 +10,9 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
-  if (isRead) return ['read', 'design']
-  return path.endsWith('/executions') ? ['kickoff'] : ['design']
+  const [scope = 'design'] = NOUNS.flatMap((noun) => noun.read(scopeAt(path)))
+  if (isRead) return [...new Set<TokenScope>(['read', 'design', scope])]
+  return path.endsWith('/executions') ? ['kickoff'] : [scope]
 }
 
 /** Builds the refusal of a token that is known, to its bearer. */

@@ -1,9 +1,6 @@
 import { inputNames } from '../../platform/crew-inputs.ts'
 import type { RunRecord } from '../../platform/run-history.ts'
 import type { Version } from '../../platform/project-versions.ts'
-import type { Automation } from '../../platform/automations.ts'
-import { comingTimes } from '../../platform/schedules.ts'
-import type { Schedule } from '../../platform/schedules.ts'
 import type { Project } from '../../platform/projects.ts'
 
 /** Returns a project as the designer shows it. */
@@ -58,23 +55,5 @@ export function runDocument(run: RunRecord) {
     output,
     usage: usage && { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
     error,
-  }
-}
-
-/** A schedule with its next times. */
-export function scheduleDocument({ automationId }: Automation, schedule: Schedule) {
-  return {
-    id: schedule.id,
-    automation_id: automationId,
-    name: schedule.name,
-    cron: schedule.cron,
-    time_zone: schedule.timeZone,
-    missed: schedule.missed,
-    inputs: schedule.inputs,
-    paused_at: schedule.pausedAt,
-    next_times: schedule.pausedAt ? [] : comingTimes(schedule),
-    last_at: schedule.lastAt,
-    last_kickoff_id: schedule.lastRunId,
-    last_problem: schedule.lastProblem,
   }
 }

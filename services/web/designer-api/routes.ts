@@ -9,9 +9,10 @@ import { crewRoutes } from '../crew-api/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { limitRoutes } from './limit-routes.ts'
 import { projectDocument } from './documents.ts'
-import { scheduleApiRoutes } from './schedule-routes.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { NOUNS } from '../nouns/list.ts'
+import { resourceApi } from '../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
@@ -62,7 +63,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
   routes.route('/', limitRoutes(deps))
-  routes.route('/', scheduleApiRoutes(deps))
   routes.route('/', crewRoutes(deps))
+  for (const noun of NOUNS) routes.route('/', noun.read(resourceApi(deps)))
   return routes
 }

@@ -9,14 +9,15 @@ export function parseBody<Output>(
   const result = v.safeParse(schema, body)
   if (result.success) return result.output
   const problems = result.issues.map(
-    (issue) => `${v.getDotPath(issue) ?? 'body'} ${describe(issue)}`,
+    (issue) => `${v.getDotPath(issue) ?? 'body'} ${describeIssue(issue)}`,
   )
   throw new AppError('unprocessable', `The body is not valid: ${problems.join('; ')}.`, {
     details: { problems },
   })
 }
 
-function describe({ type, expected, received, message }: v.BaseIssue<unknown>): string {
+/** Returns what is wrong with a value, ready to follow its name. */
+export function describeIssue({ type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (type !== 'strict_object') return message
   if (expected === 'never') return 'is not known'
   return received === 'undefined' ? 'is required' : 'must be a JSON object'

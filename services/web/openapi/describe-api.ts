@@ -1,4 +1,6 @@
 import type { WebConfig } from '../env.ts'
+import { NOUNS } from '../nouns/list.ts'
+import { describeResource } from '../resources/describe.ts'
 import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
@@ -6,7 +8,6 @@ import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
-import { SCHEDULE_PATHS, SCHEDULE_SCHEMAS } from './schedules.ts'
 import { AUTOMATION_SCHEMAS } from './schemas.ts'
 import { PLATFORM_PATHS, PLATFORM_SCHEMAS } from './platform.ts'
 import { TOOL_SCHEMAS } from './tool-schemas.ts'
@@ -19,15 +20,15 @@ const TAGS = [
   { name: 'Automations', description: 'Start a run, follow it, stop it.' },
   { name: 'Designer', description: 'Projects, their versions and their runs.' },
   { name: 'Budgets', description: 'Limits on what models cost, and what is used of them.' },
-  { name: 'Schedules', description: 'Runs that start by themselves.' },
   { name: 'Crews', description: 'Automations that are made from sources.' },
   { name: 'Tools', description: 'A Python package index for the tools of crews.' },
   { name: 'Platform', description: 'For probes, and for clients that set themselves up.' },
-  { name: 'Webhooks', description: 'What the platform sends to receivers.' },
+  { name: 'Messages', description: 'What the platform sends to the receivers of webhooks.' },
 ]
 
 /** Every API that callers may use, as OpenAPI 3.1. */
 export function describeApi(config: Config) {
+  const nouns = NOUNS.map((noun) => noun.read(describeResource))
   return {
     openapi: '3.1.0',
     info: {
@@ -37,18 +38,18 @@ export function describeApi(config: Config) {
         'Start automations, design crews, publish tool packages. Errors are RFC 9457 problems.',
     },
     servers: [{ url: config.PLATFORM_BASE_URL }],
-    tags: TAGS,
+    tags: [...TAGS, ...nouns.map(({ tag }) => tag)],
     security: [{ bearer: [] }],
     paths: {
       ...automationPaths(config),
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
       ...LIMIT_PATHS,
-      ...SCHEDULE_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
       ...PLATFORM_PATHS,
+      ...Object.assign({}, ...nouns.map(({ paths }) => paths)),
     },
     webhooks: WEBHOOKS,
     components: {
@@ -71,12 +72,12 @@ export function describeApi(config: Config) {
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
         ...LIMIT_SCHEMAS,
-        ...SCHEDULE_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,
         ...PLATFORM_SCHEMAS,
         ...WEBHOOK_SCHEMAS,
+        ...Object.assign({}, ...nouns.map(({ schemas }) => schemas)),
       },
     },
   }

@@ -24,7 +24,7 @@ export function describeAutomation(
   return {
     ...whole,
     info: { ...whole.info, title: name, description },
-    tags: whole.tags.filter(({ name: tag }) => tag === 'Automations' || tag === 'Webhooks'),
+    tags: whole.tags.filter(({ name: tag }) => tag === 'Automations' || tag === 'Messages'),
     paths,
     components: {
       ...whole.components,

@@ -9,7 +9,7 @@ export const WEBHOOKS = {
   runEvent: {
     post: {
       operationId: 'receiveRunEvent',
-      tags: ['Webhooks'],
+      tags: ['Messages'],
       summary: 'An event of a run',
       description:
         'Signed as Standard Webhooks has it. Messages of one run come in order, and may come ' +

@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
-import { webhookPill } from '../frame/lists/webhooks-table.ts'
+import { webhookState } from '../../nouns/webhooks.ts'
+import { statePill } from '../../resources/pages.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The automation whose webhooks the section shows. */
@@ -24,7 +25,7 @@ export function webhooksSection({ automation, webhooks }: WebhooksSection): Html
                   <a class="mono break" href="${path}/${webhook.id}"
                     >${new URL(webhook.url).host}</a
                   >
-                  ${webhookPill(webhook)}
+                  ${statePill(webhookState(webhook))}
                 </li>`,
             )}
           </ul>`

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { Automation } from '../../../platform/automations.ts'
 import { BUDGET_PERIODS } from '../../../platform/budget-room.ts'
 import type { BudgetPeriod } from '../../../platform/budget-room.ts'
@@ -8,79 +7,84 @@ import { deleteBudget, listBudgets, setBudget } from '../../../platform/budgets.
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { budgetEntry, runEntry } from '../../callers/audit-entries.ts'
-import { createAudited } from '../../callers/audited.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation, getOwnRun } from '../frame/own-automation.ts'
+import { createRoom } from '../frame/room.ts'
+import type { Room } from '../frame/room.ts'
 import { readBudgetForm } from './form.ts'
 import { budgetsPage } from './page.ts'
 import type { BudgetsPage } from './page.ts'
 
 const OF_AUTOMATION = '/automations/:automationId/budgets'
 
+const NOTICES = {
+  'budget-saved': 'The budget is saved. It applies from the next model call on.',
+  'budget-deleted': 'The budget is deleted, with what it had counted.',
+  'budget-resumed': 'The runs are resumed. Those for which there is no room yet will wait again.',
+}
+
 /** Serves the budgets of an organization and of its automations, and takes their limits. */
 export function budgetPageRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const { sql } = deps
+  const room = createRoom(deps, NOTICES)
+  for (const path of ['/budgets', OF_AUTOMATION]) addBudgets(room, sql, path)
 
-  for (const path of ['/budgets', OF_AUTOMATION]) {
-    routes.get(path, session, async (c) => {
-      const notice = noticeOf(c.req.query('notice'))
-      return c.html(budgetsPage({ ...(await readPage(c, sql)), notice }))
-    })
+  room.action('admin', '/automations/:automationId/executions/:kickoffId/resume', {
+    async find(c) {
+      const found = await getOwnRun(c, sql)
+      c.var.wide['kickoff_id'] = found.run.id
+      return found
+    },
+    change: (tx, { run }) => resumeStopped(tx, { runId: run.id }),
+    entry: ({ run }) => runEntry('budget_stop_resumed', run.id),
+    done: ({ automation, run }) => [runPath(automation, run), 'budget-run-resumed'],
+  })
 
-    routes.post(`${path}/:period`, session, form, async (c) => {
+  return room.routes
+}
+
+function addBudgets({ page, action }: Room, sql: Database, path: string): void {
+  page('viewer', path, async (c, notice) =>
+    c.html(budgetsPage({ ...(await readPage(c, sql)), notice })),
+  )
+
+  action('admin', `${path}/:period`, {
+    async find(c) {
       const view = await readPage(c, sql)
-      const { period, ...owner } = keyOf(c, view.automation)
+      const key = keyOf(c, view.automation)
       const read = readBudgetForm(c.var.form)
-      if ('problem' in read) {
-        const refused = { period, typed: read.typed, problem: read.problem }
-        return c.html(budgetsPage({ ...view, refused }), 422)
-      }
-      const { limits } = read
-      const key = { ...owner, period }
-      await audited(
-        c.var,
-        async (tx) => (limits ? setBudget(tx, key, limits) : void (await deleteBudget(tx, key))),
-        budgetEntry(limits ? 'budget_set' : 'budget_deleted', key, limits),
-      )
-      const notice = limits ? 'budget-saved' : 'budget-deleted'
-      return c.redirect(`${pathOf(view.automation)}?notice=${notice}`, 303)
-    })
+      if ('limits' in read) return { key, limits: read.limits, automation: view.automation }
+      const refused = { period: key.period, typed: read.typed, problem: read.problem }
+      return c.html(budgetsPage({ ...view, refused }), 422)
+    },
+    change: async (tx, { key, limits }) =>
+      limits ? setBudget(tx, key, limits) : void (await deleteBudget(tx, key)),
+    entry: ({ key, limits }) => budgetEntry(limits ? 'budget_set' : 'budget_deleted', key, limits),
+    done: ({ automation, limits }) => [
+      pathOf(automation),
+      limits ? 'budget-saved' : 'budget-deleted',
+    ],
+  })
 
-    routes.post(`${path}/:period/resume`, session, form, async (c) => {
+  action('admin', `${path}/:period/resume`, {
+    async find(c) {
       const { automation, budgets } = await readPage(c, sql)
       const { period, organizationId, deploymentId } = keyOf(c, automation)
       const budget = budgets.find(
         (each) => each.period === period && each.deploymentId === deploymentId,
       )
-      if (!budget) throw new AppError('not_found', `There is no budget for the ${period}.`)
-      const which = { organizationId, budgetId: budget.id }
-      await audited(
-        c.var,
-        (tx) => resumeAllStopped(tx, which),
-        (runs) => ({ ...budgetEntry('budget_stops_resumed', budget), after: { runs } }),
-      )
-      return c.redirect(`${pathOf(automation)}?notice=budget-resumed`, 303)
-    })
-  }
-
-  const run = '/automations/:automationId/executions/:kickoffId'
-  routes.post(`${run}/resume`, session, form, async (c) => {
-    const { automation, run: stopped } = await getOwnRun(c, sql)
-    c.var.wide['kickoff_id'] = stopped.id
-    const entry = runEntry('budget_stop_resumed', stopped.id)
-    await audited(c.var, (tx) => resumeStopped(tx, { runId: stopped.id }), entry)
-    return c.redirect(`${runPath(automation, stopped)}?notice=budget-run-resumed`, 303)
+      if (budget) return { automation, budget, organizationId }
+      throw new AppError('not_found', `There is no budget for the ${period}.`)
+    },
+    change: (tx, { organizationId, budget }) =>
+      resumeAllStopped(tx, { organizationId, budgetId: budget.id }),
+    entry: ({ budget }, runs) => ({
+      ...budgetEntry('budget_stops_resumed', budget),
+      after: { runs },
+    }),
+    done: ({ automation }) => [pathOf(automation), 'budget-resumed'],
   })
-
-  return routes
 }
 
 async function readPage(c: Context<SignedIn>, sql: Database): Promise<BudgetsPage> {

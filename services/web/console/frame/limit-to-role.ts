@@ -1,6 +1,5 @@
 import { html, raw } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
-import { mayCall } from '../../callers/may-call.ts'
 import type { Html } from './html.ts'
 
 const FORM = /(<form\b[^>]*>)[^]*?<\/form>/g
@@ -36,6 +35,10 @@ function limit(session: Session, markup: string): Html {
     })
   return html`${isLimited ? reason(session) : ''}${raw(limited)}`
 }
+
+/** What no route decides about is allowed. */
+const mayCall = ({ mayCall: asks }: Session, method: string, path: string): boolean =>
+  asks?.(method, path) ?? true
 
 const isAllowed = (session: Session, start: string): boolean => {
   const path = /\baction="(\/[^"?#]*)/.exec(start)?.[1]

@@ -30,6 +30,7 @@ const SCOPE_TEXTS: Readonly<Record<TokenScope, string>> = {
   read: 'Read runs, projects and packages',
   design: 'Design projects, deploy crews (whole organization)',
   upload: 'Upload packages (whole organization)',
+  settings: 'Change settings such as webhooks (whole organization)',
 }
 
 /**

@@ -8,21 +8,21 @@ import { page } from '../frame/layout.ts'
 import { copyable, csrfField, emptyState, noticeBox, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deliveryPill } from './deliveries-section.ts'
-import { webhookPath } from './page.ts'
 
 /** A message of a webhook. */
 export interface DeliveryPage {
   readonly session: Session
   readonly automation: Automation
   readonly webhook: Webhook
+  /** The address of the page of the webhook. */
+  readonly back: string
   readonly delivery: DeliveryRecord
   readonly notice?: string | undefined
 }
 
 /** The page of a message: each time it was sent, and what it says. */
 export function deliveryPage(view: DeliveryPage): Html {
-  const { session, automation, webhook, delivery, notice } = view
-  const back = webhookPath(automation, webhook)
+  const { session, automation, webhook, back, delivery, notice } = view
   return page(
     { title: 'Message', session, current: '/automations' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
@@ -45,8 +45,8 @@ export function deliveryPage(view: DeliveryPage): Html {
 
 /** What changes until a message is accepted; the script of the console asks for it again. */
 export function deliveryParts(view: DeliveryPage): Html {
-  const { automation, webhook, delivery } = view
-  const path = `${webhookPath(automation, webhook)}/deliveries/${delivery.id}`
+  const { back, delivery } = view
+  const path = `${back}/deliveries/${delivery.id}`
   const isOpen = delivery.state === 'waiting'
   return html`<div data-live="${isOpen ? `${path}/live` : ''}" data-say="Message ${delivery.state}">
     <div class="page-head" data-part="head">

@@ -1,72 +1,95 @@
-import { randomUUID } from 'node:crypto'
-import { Hono } from 'hono'
-import { createWebhookKeys, createWebhookSecret } from '../../../platform/webhook-keys.ts'
-import { createWebhook, listWebhooks } from '../../../platform/webhooks.ts'
+import type { Context, Hono } from 'hono'
+import type { AuditEntry } from '../../../platform/audit.ts'
+import type { Automation } from '../../../platform/automations.ts'
+import { findDelivery, redeliver } from '../../../platform/webhook-deliveries.ts'
+import type { DeliveryRecord } from '../../../platform/webhook-deliveries.ts'
+import { findWebhook } from '../../../platform/webhooks.ts'
+import type { Webhook } from '../../../platform/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
-import { createWebhookGuard } from '../../../shared/outgoing/webhook-guard.ts'
-import { createAudited } from '../../callers/audited.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { noticeOf } from '../frame/notices.ts'
+import { webhooks } from '../../nouns/webhooks.ts'
+import { noticeIn } from '../../resources/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { NEW_WEBHOOK, readWebhookForm, toFields } from './form.ts'
-import { webhookKeyPage } from './key-page.ts'
-import { webhooksPage } from './list-page.ts'
-import { entryOf, factsOf } from './own-webhook.ts'
-import { webhookActionRoutes } from './action-routes.ts'
-import { webhookPageRoutes } from './page-routes.ts'
+import { createRoom } from '../frame/room.ts'
+import { deliveryPage, deliveryParts } from './delivery-page.ts'
+import type { DeliveryPage } from './delivery-page.ts'
 
-/** Serves the webhooks of an automation to the members of its organization. */
-export function webhookRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
-  const guard = createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config))
-  const keys = createWebhookKeys(config.SECRET_KEY_BASE)
-  const path = '/automations/:automationId/webhooks'
+const PATH = '/automations/:automationId/webhooks/:webhookId'
 
-  routes.get(path, session, async (c) => {
-    const automation = await getOwnAutomation(c, sql)
-    const webhooks = await listWebhooks(sql, automation.id)
-    const notice = noticeOf(c.req.query('notice'))
-    const page = { session: c.var.session, automation, webhooks, typed: NEW_WEBHOOK, notice }
-    return c.html(webhooksPage(page))
+/** Serves the messages of a webhook: one on its page, and those that are sent again. */
+export function deliveryRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql } = deps
+  // What is said stands on the page of the webhook, too.
+  const { routes, page, action } = createRoom(deps, {})
+  const delivery = `${PATH}/deliveries/:deliveryId`
+
+  page('viewer', delivery, async (c) => c.html(deliveryPage(await readPage(c, sql))))
+
+  page('viewer', `${delivery}/live`, async (c) => {
+    const view = await readPage(c, sql)
+    const { state, tries } = view.delivery
+    const etag = `W/"${state}.${tries.length}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(deliveryParts(view), 200, { etag })
   })
 
-  routes.post(path, session, form, async (c) => {
-    const automation = await getOwnAutomation(c, sql)
-    const { typed, problem } = readWebhookForm(c.var.form, guard)
-    const refuse = async (why: string) => {
-      const webhooks = await listWebhooks(sql, automation.id)
-      const page = { session: c.var.session, automation, webhooks, typed, problem: why }
-      return c.html(webhooksPage(page), 422)
-    }
-    if (problem !== undefined) return refuse(problem)
-    const key = { id: randomUUID(), deploymentId: automation.id }
-    const fields = toFields(typed)
-    const secret = createWebhookSecret()
-    const sealedKey = keys.seal(secret, key)
-    try {
-      const entry = entryOf('webhook_created', { ...key, ...fields })
-      const after = factsOf(fields)
-      const webhook = await audited(
-        c.var,
-        (tx) => createWebhook(tx, { ...key, ...fields, sealedKey }),
-        { ...entry, after },
-      )
-      const page = { session: c.var.session, automation, webhook, secret, isRotated: false }
-      return c.html(webhookKeyPage(page))
-    } catch (thrown) {
-      if (thrown instanceof AppError && thrown.code === 'conflict') return refuse(thrown.message)
-      throw thrown
-    }
+  action('admin', delivery, {
+    find: (c) => readPage(c, sql),
+    change: (tx, { webhook, delivery: { id } }) => redeliver(tx, webhook.id, { id }),
+    entry: ({ webhook, delivery: { id } }) => ({
+      ...entryOf('webhook_message_redelivered', webhook),
+      after: { message: id },
+    }),
+    done: ({ back, delivery: { id } }) => [`${back}/deliveries/${id}`, 'webhook-redelivered'],
   })
 
-  routes.route('/', webhookPageRoutes(deps, { guard }))
-  routes.route('/', webhookActionRoutes(deps, { keys }))
+  action('admin', `${PATH}/redeliver`, {
+    find: (c) => getOwnWebhook(c, sql),
+    change: (tx, { webhook }) => redeliver(tx, webhook.id, 'failed'),
+    entry: ({ webhook }) => entryOf('webhook_messages_redelivered', webhook),
+    done: ({ back }, count) => [back, count > 0 ? 'webhook-redelivered' : 'webhook-none-failed'],
+  })
+
   return routes
+}
+
+async function readPage(c: Context<SignedIn>, sql: Database): Promise<DeliveryPage> {
+  const own = await getOwnWebhook(c, sql)
+  const delivery = await getDelivery(c, sql, own.webhook)
+  const notice = webhooks.read(noticeIn(c.req.query('notice')))?.text
+  return { session: c.var.session, ...own, delivery, notice }
+}
+
+interface OwnWebhook {
+  readonly automation: Automation
+  readonly webhook: Webhook
+  /** The address of its page. */
+  readonly back: string
+}
+
+/** Returns the webhook of the path with its automation. Raises `not_found`. */
+async function getOwnWebhook(c: Context<SignedIn>, sql: Database): Promise<OwnWebhook> {
+  const automation = await getOwnAutomation(c, sql)
+  const key = { id: c.req.param('webhookId') ?? '', deploymentId: automation.id }
+  const webhook = await findWebhook(sql, key)
+  if (!webhook) throw new AppError('not_found', 'This automation has no such webhook.')
+  const back = `/automations/${automation.automationId}/webhooks/${webhook.id}`
+  return { automation, webhook, back }
+}
+
+const entryOf = (action: string, { id, url }: Webhook): AuditEntry => ({
+  action,
+  target: { kind: 'webhook', id, name: new URL(url).origin },
+})
+
+async function getDelivery(
+  c: Context<SignedIn>,
+  sql: Database,
+  { id }: Webhook,
+): Promise<DeliveryRecord> {
+  const key = { webhookId: id, id: c.req.param('deliveryId') ?? '' }
+  const found = await findDelivery(sql, key)
+  if (found) return found
+  throw new AppError('not_found', 'This webhook has no such message, or no longer.')
 }

@@ -124,6 +124,7 @@ const ORGANIZATION_OAUTH = {
 }
 const LLM = { name: 'Main', provider: 'openai', model: 'm', base_url: '', api_key: API_KEY }
 const HOOK = { url: 'https://hooks.example.com/secret-path', event: 'run_completed' }
+const HOOK_BY_API = { url: HOOK.url, event_types: ['run_completed'] }
 const SCHEDULE = {
   name: 'nightly',
   cron: '30 2 * * *',
@@ -165,6 +166,13 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /automations/:automationId/webhooks/:webhookId/resume': form(),
   'POST /automations/:automationId/webhooks/:webhookId/redeliver': form(),
   'POST /automations/:automationId/webhooks/:webhookId/delete': form(),
+  'POST /designer/v2/automations/:automationId/webhooks': json('POST', HOOK_BY_API),
+  'PUT /designer/v2/automations/:automationId/webhooks/:webhookId': json('PUT', HOOK_BY_API),
+  'POST /designer/v2/automations/:automationId/webhooks/:webhookId/test': json('POST'),
+  'POST /designer/v2/automations/:automationId/webhooks/:webhookId/key': json('POST'),
+  'POST /designer/v2/automations/:automationId/webhooks/:webhookId/pause': json('POST'),
+  'POST /designer/v2/automations/:automationId/webhooks/:webhookId/resume': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/webhooks/:webhookId': json('DELETE'),
   'POST /automations/:automationId/schedules': form(SCHEDULE),
   'POST /automations/:automationId/schedules/:scheduleId': form({ ...SCHEDULE, name: 'daily' }),
   'POST /automations/:automationId/schedules/:scheduleId/pause': form(),

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { includesRole, ORGANIZATION_ROLES } from '../../../../services/platform/memberships.ts'
 import type { OrganizationRole } from '../../../../services/platform/memberships.ts'
-import { findRight, RIGHTS } from '../../../../services/web/callers/rights.ts'
+import type { Rights } from '../../../../services/web/callers/right.ts'
+import { createRights } from '../../../../services/web/callers/rights.ts'
 import { callRoute, fillPaths, mountedRoutes, signInAs } from '../support/every-route.ts'
 import type { MountedRoute } from '../support/every-route.ts'
 import { BASE_URL, openPlatform } from '../support/platform.ts'
@@ -18,12 +19,14 @@ const SIGN_IN = {
 let platform: Platform
 let fill: (path: string) => string
 let routes: MountedRoute[]
+let rights: Rights
 const people = new Map<OrganizationRole | 'nobody' | 'platform-admin', SignedInUser>()
 
 beforeAll(async () => {
   const opened = await openPlatform()
   platform = { ...opened, app: opened.appAt(BASE_URL, SIGN_IN) }
   fill = await fillPaths(platform)
+  rights = createRights(() => platform.app)
   routes = mountedRoutes(platform.app).filter(({ path }) => !path.startsWith('/platform/api/'))
   for (const role of ORGANIZATION_ROLES) people.set(role, await signInAs(platform, role, role))
   people.set('nobody', await signInAs(platform, 'nobody'))
@@ -39,8 +42,8 @@ const call = (route: MountedRoute, who?: Parameters<typeof callRoute>[2]) =>
 const readable = (status: number): boolean => status < 400 || status === 404 || status === 503
 
 /** The routes whose right is one of these. */
-const routesFor = (...rights: unknown[]): MountedRoute[] =>
-  routes.filter((route) => rights.includes(findRight(keyOf(route))))
+const routesFor = (...some: unknown[]): MountedRoute[] =>
+  routes.filter((route) => some.includes(rights.find(keyOf(route))))
 
 /** What differs from what is expected, by route: all of it is shown at once. */
 async function differences(
@@ -60,7 +63,7 @@ describe('the table of rights', () => {
     const mounted = routes
       .filter(({ method, path }) => method !== 'ALL' && !path.startsWith('/assets/'))
       .map(keyOf)
-    expect([...RIGHTS.keys()].sort()).toEqual(mounted.sort())
+    expect([...rights.table().keys()].sort()).toEqual(mounted.sort())
   })
 })
 
@@ -81,7 +84,7 @@ describe('every route', () => {
     async (role) => {
       const found = await differences(routesFor(...ORGANIZATION_ROLES), async (route) => {
         const { status, error } = await call(route, { cookie: people.get(role)?.cookie ?? '' })
-        const needed = ORGANIZATION_ROLES.find((each) => each === findRight(keyOf(route)))
+        const needed = ORGANIZATION_ROLES.find((each) => each === rights.find(keyOf(route)))
         if (needed && !includesRole(role, needed)) {
           return status === 403 && error === 'forbidden' ? undefined : { needed, status, error }
         }

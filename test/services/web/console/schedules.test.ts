@@ -41,7 +41,7 @@ describe('the schedules of an automation', () => {
     expect(page.match(/<time /g)).toHaveLength(5)
     expect(await read(path)).toContain('>nightly</a>')
     await ada.post(at, { ...nightly, name: 'daily', cron: '0 9 * * *' })
-    expect(await read(at)).toContain('<h1>daily</h1>')
+    expect(await read(at)).toContain('<h1 class="break">daily</h1>')
     const paused = await ada.post(`${at}/pause`)
     expect(await read(at)).toContain('Paused: it would come at these times.')
     await pressUndo(ada, paused)
@@ -81,8 +81,8 @@ describe('the schedules of an automation', () => {
     [{ cron: '* * *' }, 'has 3 fields of cron'],
     [{ cron: '99 * * * *' }, 'Invalid value for minute: 99'],
     [{ time_zone: 'Nowhere' }, 'There is no time zone “Nowhere”'],
-    [{ missed: 'x' }, 'Choose what becomes of missed times'],
-    [{ inputs: '[1]' }, 'The inputs are one JSON object.'],
+    [{ missed: 'x' }, 'must be skip or run_once'],
+    [{ inputs: '[1]' }, 'Inputs must be an object.'],
     [{ inputs: '{"topik": "x"}' }, 'topik'],
   ])('refuse %o in words, and keep what was typed', async (fields, problem) => {
     const answer = await ada.post(path, { ...nightly, name: '<b>typed</b>', ...fields })

@@ -146,7 +146,7 @@ describe('the webhooks of an automation', () => {
     const message = tested.headers.get('location') ?? ''
     const [waiting] = (await listDeliveries(platform.sql, webhook.id, { limit: 5 })).items
     expect(waiting).toMatchObject({ type: 'webhook_test', state: 'waiting', kickoffId: null })
-    expect(message).toBe(`${at}/deliveries/${waiting?.id}?notice=webhook-test-sent`)
+    expect(message).toBe(`${at}/deliveries/${waiting?.id}?notice=webhook-tested`)
     expect(await (await get(message)).text()).toContain(`msg_${waiting?.messageId}`)
     await post(`${at}/pause`)
     expect(await (await get(at)).text()).toContain('A member paused it.')

@@ -1,0 +1,79 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import type { AuditEntry } from '../../../platform/audit.ts'
+import type { OrganizationRole } from '../../../platform/memberships.ts'
+import type { Transaction } from '../../../shared/postgres/database.ts'
+import { createAudited } from '../../callers/audited.ts'
+import { declareRight } from '../../callers/declared-right.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+
+/** A form that changes something. */
+export interface FormAction<Found, Result> {
+  /** Returns what the form is about, or the page that refuses it. */
+  readonly find: (c: Context<SignedIn>) => Promise<Found | Response>
+  readonly change: (tx: Transaction, found: Found) => Promise<Result>
+  readonly entry: (found: Found, result: Result) => AuditEntry
+  /** Returns the address to lead to, and the name of what is said there. */
+  readonly done: (found: Found, result: Result) => readonly [path: string, notice: string]
+}
+
+/** Shows a page, with the notice that its address names. */
+export type ShowPage = (
+  c: Context<SignedIn>,
+  notice: string | undefined,
+) => Promise<Response> | Response
+
+/** Routes for members, each of which says who may call it, what it changes, and what it tells. */
+export interface Room {
+  readonly routes: Hono<SignedIn>
+  readonly page: (right: OrganizationRole, path: string, show: ShowPage) => void
+  readonly action: <Found, Result>(
+    right: OrganizationRole,
+    path: string,
+    action: FormAction<Found, Result>,
+  ) => void
+}
+
+/**
+ * Creates the routes of a room of the console, with what its pages say when something is done.
+ *
+ * @example
+ * const room = createRoom(deps, { 'limits-saved': 'The limits are saved.' })
+ * room.page('viewer', '/limits', async (c, notice) => c.html(limitsPage(await read(c), notice)))
+ * room.action('admin', '/limits', {
+ *   find: async (c) => readLimits(c.var.form),
+ *   change: (tx, limits) => saveLimits(tx, limits),
+ *   entry: (limits) => ({ action: 'limits_changed', target, after: limits }),
+ *   done: () => ['/limits', 'limits-saved'],
+ * })
+ */
+export function createRoom(deps: WebDeps, notices: Readonly<Record<string, string>>): Room {
+  const routes = new Hono<SignedIn>()
+  const audited = createAudited(deps.sql)
+  const session = requireSession(deps)
+  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const told = new Map(Object.entries(notices))
+  return {
+    routes,
+    page(right, path, show) {
+      routes.get(path, declareRight(right), session, async (c) =>
+        show(c, told.get(c.req.query('notice') ?? '')),
+      )
+    },
+    action(right, path, { find, change, entry, done }) {
+      routes.post(path, declareRight(right), session, form, async (c) => {
+        const found = await find(c)
+        if (found instanceof Response) return found
+        const result = await audited(
+          c.var,
+          (tx) => change(tx, found),
+          (made) => entry(found, made),
+        )
+        const [at, notice] = done(found, result)
+        return c.redirect(`${at}?notice=${notice}`, 303)
+      })
+    },
+  }
+}

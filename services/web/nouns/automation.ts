@@ -1,0 +1,24 @@
+import { findAutomation } from '../../platform/automations.ts'
+import type { Automation } from '../../platform/automations.ts'
+import { automationHead } from '../console/frame/automation-tabs.ts'
+import { uuid } from '../openapi/parts.ts'
+import type { Parent } from '../resources/declaration.ts'
+
+/** What belongs to an automation, in its tab *Integrate*. */
+export const automation: Parent<Automation> = {
+  noun: 'automation',
+  path: '/automations/:automationId',
+  current: '/automations',
+  facts: { automation_id: [uuid, ({ automationId }) => automationId] },
+  async find(sql, { organizationId, parameterOf }) {
+    const found = await findAutomation(sql, parameterOf('automationId'))
+    return found?.organizationId === organizationId ? found : undefined
+  },
+  name: ({ name }) => name,
+  pathOf: ({ automationId }) => `/automations/${automationId}`,
+  crumbs: ({ automationId, name }) => [
+    { path: '/automations', name: 'Automations' },
+    { path: `/automations/${automationId}`, name },
+  ],
+  head: (owner, texts) => automationHead({ automation: owner, tab: 'integrate', ...texts }),
+}

@@ -1,0 +1,212 @@
+import { toJsonSchema } from '@valibot/to-json-schema'
+import * as v from 'valibot'
+import {
+  body,
+  closed,
+  integer,
+  json,
+  list as listOf,
+  location,
+  parameter,
+  problem,
+  refusedTokens,
+  retryAfter,
+  schema,
+  text,
+  uuid,
+} from '../openapi/parts.ts'
+import type { Action, Field, Fields, Identified, Reader, Shown } from './declaration.ts'
+import { namesOf } from './names.ts'
+import { API, pathsOf } from './rights.ts'
+
+/** A part of an OpenAPI document. */
+export interface Described {
+  readonly tag: { readonly name: string; readonly description: string }
+  readonly paths: Readonly<Record<string, object>>
+  readonly schemas: Readonly<Record<string, object>>
+}
+
+/** Describes the API of a resource as OpenAPI 3.1. */
+export const describeResource: Reader<Described> = (declaration) => {
+  const { titles } = namesOf(declaration.kind)
+  return {
+    tag: { name: titles, description: declaration.words.about },
+    paths: pathsOfApi(declaration),
+    schemas: schemasOf(declaration),
+  }
+}
+
+function schemasOf<Owner, Row extends Identified>({
+  kind,
+  id,
+  under,
+  fields,
+  facts,
+  secret,
+}: Shown<Owner, Row>): Record<string, object> {
+  const { type, list } = namesOf(kind)
+  const all = Object.entries<Field>(fields)
+  const shown = all.filter(([, { look }]) => !look.control.isSecret)
+  const row = {
+    id: id === 'uuid' ? uuid : integer,
+    ...schemasOfFacts(under.facts),
+    ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
+    ...schemasOfFacts(facts),
+  }
+  return {
+    [`${type}Request`]: {
+      type: 'object',
+      additionalProperties: false,
+      required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
+      properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
+    },
+    [type]: closed(row),
+    [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
+    ...(secret && { [`${type}WithSecret`]: closed({ ...row, [secret.key]: shownOnce }) }),
+  }
+}
+
+const shownOnce = { ...text, description: 'Shown in this answer, and never again.' }
+
+const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
+  Object.fromEntries(Object.entries(facts).map(([name, [described]]) => [name, described]))
+
+/** Returns the JSON Schema of a field's value, as answers have it. */
+function schemaOf({ look, ...field }: Field): object {
+  const {
+    $schema: _,
+    default: __,
+    ...converted
+  } = toJsonSchema(field, {
+    target: 'draft-2020-12',
+    // What was checked to be an object is described by what it is then read as.
+    typeMode: 'output',
+    // Rules of our own have no form in JSON Schema.
+    errorMode: 'ignore',
+  })
+  const { label, hint = label, example } = look
+  return { ...converted, description: hint, ...(example !== undefined && { examples: [example] }) }
+}
+
+function schemaOfInput(field: Field): object {
+  const value = v.getDefault(field)
+  return { ...schemaOf(field), ...(value !== undefined && { default: value }) }
+}
+
+const BAD_BODY = {
+  '400': problem('The body is not JSON.'),
+  '413': problem('The body is larger than 256 KiB.'),
+  '415': problem('Not application/json.'),
+  '422': problem('A field is wrong or missing; details.problems has those that are.'),
+}
+const COMMON = {
+  ...refusedTokens('No token of the whole organization, and no session.'),
+  '403': problem(
+    'A role in the organization, or a scope of the token, that does not allow this; for anything ' +
+      'but reading, a session without its `X-CSRF-Token`.',
+  ),
+  '503': problem('The database is unavailable. Try again.', retryAfter),
+}
+
+function pathsOfApi<Owner, Row extends Identified>(
+  declaration: Shown<Owner, Row>,
+): Record<string, object> {
+  const { kind, id, under, fields, actions } = declaration
+  const { noun, titles } = namesOf(kind)
+  const list = toTemplate(`${API}${pathsOf(declaration).list}`)
+  const one = `${list}/{${kind}_id}`
+  const owner = [...list.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => parameter(name, 'path'))
+  const format = id === 'uuid' ? {} : { schema: { ...integer, minimum: 1 } }
+  const parameters = [...owner, parameter(`${kind}_id`, 'path', format)]
+  const none = problem(`The organization has no such ${under.noun}, or it no such ${noun}.`)
+  const told: Told = {
+    requestBody: body(`${namesOf(kind).type}Request`, exampleOf(fields)),
+    common: { ...COMMON, '404': none },
+    operation: (operationId, summary, rest) => ({ operationId, tags: [titles], summary, ...rest }),
+  }
+  return {
+    [list]: { parameters: owner, ...ofList(declaration, told) },
+    [one]: { parameters, ...ofRow(declaration, told) },
+    ...Object.fromEntries(
+      Object.entries(actions).map(([name, action]) => [
+        `${one}/${name}`,
+        { parameters, post: ofAction(kind, { name, ...action }, told) },
+      ]),
+    ),
+  }
+}
+
+/** What all operations of a resource say. */
+interface Told {
+  readonly requestBody: object
+  readonly common: Readonly<Record<string, object>>
+  readonly operation: (operationId: string, summary: string, rest: object) => object
+}
+
+function ofList<Owner, Row extends Identified>(
+  { kind, under, most, words, secret }: Shown<Owner, Row>,
+  { requestBody, common, operation }: Told,
+): object {
+  const { noun, plural, type } = namesOf(kind)
+  const made = secret ? `${type}WithSecret` : type
+  return {
+    get: operation(`list${type}s`, `The ${plural} of an ${under.noun}, ${most} at the most`, {
+      responses: { '200': json('The oldest first.', `${type}s`), ...common },
+    }),
+    post: operation(`create${type}`, `Create a ${noun}`, {
+      description: words.about,
+      requestBody,
+      responses: {
+        '201': json('It is created.', made, location('Where it is.')),
+        ...common,
+        '409': problem(`The ${under.noun} has as many ${plural} as it may.`),
+        ...BAD_BODY,
+      },
+    }),
+  }
+}
+
+function ofRow<Owner, Row extends Identified>(
+  { kind, words }: Shown<Owner, Row>,
+  { requestBody, common, operation }: Told,
+): object {
+  const { noun, type } = namesOf(kind)
+  return {
+    get: operation(`get${type}`, `A ${noun}`, {
+      responses: { '200': json('It.', type), ...common },
+    }),
+    put: operation(`change${type}`, `Change a ${noun}`, {
+      requestBody,
+      responses: { '200': json('As it is now.', type), ...common, ...BAD_BODY },
+    }),
+    delete: operation(`delete${type}`, `Delete a ${noun}`, {
+      description: words.deletes,
+      responses: { '204': { description: 'It is deleted.' }, ...common },
+    }),
+  }
+}
+
+function ofAction<Owner, Row>(
+  kind: string,
+  { name, text: verb, done, makesSecret }: Action<Owner, Row> & { readonly name: string },
+  { common, operation }: Told,
+): object {
+  const { title, type } = namesOf(kind)
+  const answer = makesSecret ? `${type}WithSecret` : type
+  return operation(`${name}${type}`, `${title}: ${verb}`, {
+    responses: { '200': json(done, answer), ...common },
+  })
+}
+
+const toTemplate = (path: string): string =>
+  path.replaceAll(
+    /:(\w+)/g,
+    (_, name: string) => `{${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}}`,
+  )
+
+const exampleOf = (fields: Fields): object =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, { look }]) =>
+      look.example === undefined ? [] : [[name, look.example]],
+    ),
+  )

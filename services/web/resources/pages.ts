@@ -1,0 +1,228 @@
+import { html } from 'hono/html'
+import type { Session } from '../../platform/sessions.ts'
+import { confirmPage } from '../console/frame/confirm-page.ts'
+import { plural } from '../console/frame/format.ts'
+import { page as frame } from '../console/frame/layout.ts'
+import {
+  copyable,
+  csrfField,
+  emptyState,
+  noticeBox,
+  pill,
+  problemBox,
+  warningBox,
+} from '../console/frame/parts.ts'
+import type { Html } from '../console/frame/parts.ts'
+import { doneNotice, undoAt } from '../console/frame/undo.ts'
+import type { Crumb, Field, Identified, Shown, State, View } from './declaration.ts'
+import { namesOf } from './names.ts'
+import type { Notice } from './notices.ts'
+
+/** A form as it is shown: what is typed in it, and what was wrong. */
+interface Formed {
+  readonly typed: URLSearchParams
+  readonly problem: string | undefined
+  readonly notice: Notice | undefined
+}
+
+interface Owned<Owner> {
+  readonly session: Session
+  readonly owner: Owner
+  /** The address of the page. */
+  readonly path: string
+}
+
+/** The rows of an owner, and the form of a new one. */
+interface ListView<Owner, Row> extends Owned<Owner>, Formed {
+  readonly rows: readonly Row[]
+}
+
+/** The list of a resource, and the form of a new one while there is room. */
+export function listPage<Owner, Row extends Identified>(
+  shown: Shown<Owner, Row>,
+  view: ListView<Owner, Row>,
+): Html {
+  const { kind, under, words, most, fields } = shown
+  const { session, owner, path, rows, typed, problem } = view
+  const { noun, titles } = namesOf(kind)
+  const hint = `${plural(rows.length, noun)} of ${under.name(owner)}`
+  const newSection = html`<section class="card narrow" aria-labelledby="new">
+    <div class="card-head"><h2 id="new">New ${noun}</h2></div>
+    ${problemBox(problem)}
+    ${formOf(Object.entries(fields), { session, typed, path, verb: 'Create' })}
+  </section>`
+  return frame(
+    { title: titles, session, current: under.current },
+    html`${under.head(owner, { title: titles, hint })} ${noticeBox(view.notice?.text)}
+      <section class="card flush" aria-label="${titles}">
+        ${
+          rows.length > 0
+            ? tableOf(shown, rows, path)
+            : emptyState(words.icon, `No ${noun}s yet`, words.about)
+        }
+      </section>
+      ${rows.length < most ? newSection : problemBox(problem)}`,
+  )
+}
+
+/** The state of a row, in its colour. */
+export const statePill = ([tone, text]: State): Html => pill(tone, text)
+
+function tableOf<Owner, Row extends Identified>(
+  { kind, columns, state }: Shown<Owner, Row>,
+  rows: readonly Row[],
+  path: string,
+): Html {
+  const [lead, ...others] = columns
+  const titles = [lead.title, 'State', ...others.map(({ title }) => title)]
+  return html`<table class="list">
+    <caption class="unseen">
+      ${namesOf(kind).titles}
+    </caption>
+    <thead>
+      <tr>
+        ${titles.map((title) => html`<th scope="col">${title}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows.map(
+        (row) =>
+          html`<tr>
+            <td class="lead"><a href="${path}/${row.id}">${lead.cell(row)}</a></td>
+            <td class="state">${statePill(state(row))}</td>
+            ${others.map(
+              ({ title, cell, className = '' }) =>
+                html`<td data-label="${title}" class="${className}">${cell(row)}</td>`,
+            )}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`
+}
+
+/** The page of a row: what can be done with it, its form, and sections by hand. */
+export async function rowPage<Owner, Row extends Identified>(
+  shown: Shown<Owner, Row>,
+  view: View<Owner, Row> & Formed,
+): Promise<Html> {
+  const { under, words, fields, state, main, beside } = shown
+  const { session, row, path, typed, problem, notice } = view
+  const name = shown.name(row)
+  const changeable = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
+  const form = html`<section class="card" aria-labelledby="change">
+    <div class="card-head"><h2 id="change">${words.form}</h2></div>
+    ${problemBox(problem)} ${formOf(changeable, { session, typed, path, verb: 'Save' })}
+  </section>`
+  const more = beside?.(view) ?? ''
+  const [, , wrong] = state(row)
+  return frame(
+    { title: name, session, current: under.current },
+    html`${crumbs(crumbsTo(shown, view))}
+      <div class="page-head">
+        <h1 class="break">${name}</h1>
+        ${statePill(state(row))}
+        <div class="buttons push">${buttons(shown, view)}</div>
+      </div>
+      ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(wrong)}
+      ${
+        main
+          ? html`<div class="columns side-first">
+              <div>${await main(view)}</div>
+              <div>${form} ${more}</div>
+            </div>`
+          : html`<div class="columns">
+              ${form}
+              <div>${more}</div>
+            </div>`
+      }`,
+  )
+}
+
+function buttons<Owner, Row extends Identified>(
+  { actions }: Shown<Owner, Row>,
+  { session, row, path }: View<Owner, Row>,
+): Html {
+  const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
+  return html`${offered.map(
+      ([name, { text }]) =>
+        html`<form method="post" action="${path}/${name}">
+          ${csrfField(session.csrfToken)}
+          <button class="button">${text}</button>
+        </form>`,
+    )} <a class="button danger" href="${path}/delete">Delete</a>`
+}
+
+/** The question before a row is deleted. */
+export function deletePage<Owner, Row extends Identified>(
+  shown: Shown<Owner, Row>,
+  view: Owned<Owner> & { readonly row: Row },
+): Html {
+  const { kind, under, words } = shown
+  const { session, path, row } = view
+  return confirmPage({
+    session,
+    current: under.current,
+    crumbs: crumbsTo(shown, view),
+    question: `Delete the ${namesOf(kind).noun} ${shown.name(row)}?`,
+    consequence: words.deletes,
+    action: `${path}/delete`,
+    verb: 'Delete',
+    back: path,
+  })
+}
+
+/** The only page that shows a secret which was just made. */
+export function secretPage<Owner, Row extends Identified>(
+  shown: Shown<Owner, Row>,
+  view: Owned<Owner> & { readonly row: Row; readonly secret: string },
+): Html {
+  const { kind, under, columns } = shown
+  const { session, path, row, secret } = view
+  const { label = 'Secret', hint } = shown.secret ?? {}
+  const [lead] = columns
+  return frame(
+    { title: `New ${label.toLowerCase()}`, session, current: under.current },
+    html`${crumbs(crumbsTo(shown, view))}
+      <div class="page-head"><h1>The ${label.toLowerCase()} of your ${namesOf(kind).noun}</h1></div>
+      <div class="card narrow">
+        ${warningBox(`Copy the ${label.toLowerCase()} now. It is not shown again.`)}
+        <dl class="facts">
+          <dt>${lead.title}</dt>
+          <dd>${lead.cell(row)}</dd>
+        </dl>
+        ${copyable(label, secret)}
+        <p class="hint">${hint?.(row) ?? ''}</p>
+        <p><a class="button primary" href="${path}">I have copied it</a></p>
+      </div>`,
+  )
+}
+
+function crumbsTo<Owner, Row extends Identified>(
+  { kind, under }: Shown<Owner, Row>,
+  { owner }: Pick<Owned<Owner>, 'owner'>,
+): readonly Crumb[] {
+  const { titles, segment } = namesOf(kind)
+  return [...under.crumbs(owner), { path: `${under.pathOf(owner)}/${segment}`, name: titles }]
+}
+
+const crumbs = (pages: readonly Crumb[]): Html =>
+  html`<nav class="crumbs" aria-label="Breadcrumb">
+    ${pages.map(({ path, name }) => html`<a href="${path}">${name}</a>`)}
+  </nav>`
+
+interface FormOf {
+  readonly session: Session
+  readonly typed: URLSearchParams
+  readonly path: string
+  readonly verb: string
+}
+
+const formOf = (
+  fields: readonly (readonly [name: string, field: Field])[],
+  { session, typed, path, verb }: FormOf,
+): Html =>
+  html`<form method="post" action="${path}" class="stack">
+    ${csrfField(session.csrfToken)}
+    ${fields.map(([name, { look }]) => look.control.render({ ...look, name }, typed))}
+    <div class="buttons"><button class="button primary">${verb}</button></div>
+  </form>`

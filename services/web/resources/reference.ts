@@ -1,0 +1,34 @@
+import type { Reader } from './declaration.ts'
+import { namesOf } from './names.ts'
+import { API, pathsOf } from './rights.ts'
+
+/** The head of the table of resources in docs/reference.md. */
+export const REFERENCE_HEAD =
+  '| Resource | Address | Fields | Actions | At most | Read | Change | Scope |\n' +
+  '| --- | --- | --- | --- | --- | --- | --- | --- |'
+
+/** Returns the row of a resource in docs/reference.md. */
+export const referenceRow: Reader<string> = (declaration) => {
+  const { kind, fields, actions, most, rights, scope } = declaration
+  const address = `${API}${pathsOf(declaration).list}`.replaceAll(/:(\w+?)Id/g, '{$1_id}')
+  const named = Object.entries(fields).map(([name, { type, look }]) => {
+    const notes = [
+      ...(type === 'optional' ? ['optional'] : []),
+      ...(look.isFixed ? ['fixed'] : []),
+      ...(look.control.isSecret ? ['secret'] : []),
+    ]
+    return `\`${name}\`${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`
+  })
+  const acts = Object.keys(actions).map((name) => `\`${name}\``)
+  const cells = [
+    namesOf(kind).titles,
+    `\`${address}\``,
+    named.join(', '),
+    acts.join(', '),
+    most,
+    rights.read,
+    rights.change,
+    `\`${scope}\``,
+  ]
+  return `| ${cells.join(' | ')} |`
+}

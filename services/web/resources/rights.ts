@@ -1,0 +1,45 @@
+import type { TokenScope } from '../../platform/token-limits.ts'
+import type { RightOfRoute } from '../callers/right.ts'
+import type { Reader } from './declaration.ts'
+import { namesOf } from './names.ts'
+
+/** Where the API of resources is mounted. */
+export const API = '/designer/v2'
+
+/** Returns the path of a list, and that of one row, as routes are mounted. */
+export function pathsOf({
+  kind,
+  under,
+}: {
+  readonly kind: string
+  readonly under: { readonly path: string }
+}): { readonly list: string; readonly one: string } {
+  const { segment, parameter } = namesOf(kind)
+  const list = `${under.path}/${segment}`
+  return { list, one: `${list}/:${parameter}` }
+}
+
+/** Returns who may call the API of a resource. */
+export const apiRights: Reader<readonly RightOfRoute[]> = (declaration) => {
+  const { rights, actions } = declaration
+  const { list, one } = pathsOf(declaration)
+  return [
+    [`GET ${API}${list}`, rights.read],
+    [`POST ${API}${list}`, rights.change],
+    [`GET ${API}${one}`, rights.read],
+    [`PUT ${API}${one}`, rights.change],
+    [`DELETE ${API}${one}`, rights.change],
+    ...Object.keys(actions).map((action): RightOfRoute => [
+      `POST ${API}${one}/${action}`,
+      rights.change,
+    ]),
+  ]
+}
+
+/** Returns the scope that a token needs to change what is at a path of the API, or none. */
+export const scopeAt =
+  (path: string): Reader<readonly TokenScope[]> =>
+  (declaration) => {
+    const list = `${API}${pathsOf(declaration).list}`.replaceAll(/:\w+/g, '[^/]+')
+    return new RegExp(`^${list}(/|$)`).test(path) ? [declaration.scope] : []
+  }

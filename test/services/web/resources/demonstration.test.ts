@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs'
+import { Hono } from 'hono'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { createLog, requestLog } from '../../../../services/shared/log.ts'
+import { readEnv } from '../../../../services/shared/env.ts'
+import { createBadTokens } from '../../../../services/web/callers/bad-tokens.ts'
+import { createLimits } from '../../../../services/web/callers/create-limits.ts'
+import { createRights } from '../../../../services/web/callers/rights.ts'
+import { createSeenAdministrators } from '../../../../services/web/callers/seen-administrators.ts'
+import type { WebApp } from '../../../../services/web/context.ts'
+import { webEnv } from '../../../../services/web/env.ts'
+import { answerError } from '../../../../services/web/http/errors.ts'
+import { resourceApi } from '../../../../services/web/resources/api-routes.ts'
+import { describeResource } from '../../../../services/web/resources/describe.ts'
+import { resourcePages } from '../../../../services/web/resources/page-routes.ts'
+import { referenceRow } from '../../../../services/web/resources/reference.ts'
+import { apiRights, scopeAt } from '../../../../services/web/resources/rights.ts'
+import { createTextWatch } from '../../../../services/web/run-texts/text-watch.ts'
+import { askAs, pressUndo } from '../support/forms.ts'
+import { environment, openPlatform, readObject } from '../support/platform.ts'
+import type { Platform } from '../support/platform.ts'
+import { createTable } from './reminder-verbs.ts'
+import { reminders } from './reminders.ts'
+
+let platform: Platform
+let app: Hono<WebApp>
+let ada: ReturnType<typeof askAs>
+let path: string
+let api: (request: string, body?: unknown) => Promise<Response>
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  const { sql, acme } = platform
+  await createTable(sql)
+  const config = readEnv(webEnv, environment(platform.url))
+  const log = createLog({ name: 'web', level: 'silent' })
+  const options = { config, sql, log, ping: async () => {}, isDraining: () => false }
+  const deps = {
+    ...options,
+    rights: createRights(() => app),
+    seenAdministrators: createSeenAdministrators(),
+    badTokens: createBadTokens(config.TRUSTED_PROXIES),
+    ...createLimits(options),
+    texts: createTextWatch(options),
+  }
+  app = new Hono<WebApp>()
+  app.use(requestLog(log))
+  app.onError(answerError(deps))
+  app.route('/', reminders.read(resourcePages(deps)))
+  app.route('/designer/v2', reminders.read(resourceApi(deps)))
+  ada = askAs(app, await platform.signIn(acme))
+  path = `/automations/${acme.research.automationId}/reminders`
+  const token = await issueStaticToken(sql, {
+    organizationId: acme.organizationId,
+    deploymentId: null,
+    name: 'CI',
+    createdBy: acme.userId,
+  })
+  api = async (request, body) => {
+    const [method = '', at = ''] = request.split(' ')
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    return app.request(at, { method, headers, body: body ? JSON.stringify(body) : null })
+  }
+})
+
+afterAll(() => platform.close())
+
+const read = async (at: string): Promise<string> =>
+  (await (await ada.get(at)).text()).replace(/\s+/g, ' ')
+
+const REMINDER = { note: 'Renew <it>', channel: 'chat', days: [30, 3], password: 'a-secret' }
+
+describe('a noun that is declared', () => {
+  it('takes one file of at most 80 lines beside its verbs', () => {
+    const file = new URL('reminders.ts', import.meta.url)
+    expect(readFileSync(file, 'utf8').split('\n').length).toBeLessThanOrEqual(80)
+  })
+
+  it('has pages: a list with a form, one for each, and a question before the end', async () => {
+    expect(await read(path)).toContain('A reminder tells people of what is due.')
+    const fields = { ...REMINDER, days: '[30, 3]' }
+    const created = await ada.post(path, fields)
+    const at = (created.headers.get('location') ?? '').replace(/\?.*/, '')
+    expect(await read(created.headers.get('location') ?? '')).toContain('The reminder is saved.')
+    const page = await read(at)
+    expect(page).toContain('value="Renew &lt;it&gt;"')
+    // What is fixed is not asked for again, and a secret is never shown.
+    expect(page).not.toContain('name="channel"')
+    expect(page).not.toContain('a-secret')
+    const refused = await ada.post(at, { ...fields, note: '' })
+    expect(refused.status).toBe(422)
+    expect(await refused.text()).toContain('Note must have a character.')
+    await ada.post(at, { note: 'Renew', days: '', channel: 'mail', password: '' })
+    const [row] = await platform.sql`select note, channel, days, password from reminders`
+    expect(row).toMatchObject({ ...REMINDER, note: 'Renew', days: [] })
+    const paused = await ada.post(`${at}/pause`)
+    expect(await read(paused.headers.get('location') ?? '')).toContain('The reminder is paused.')
+    await expect(pressUndo(ada, paused)).rejects.toThrow('Undo')
+    expect(await read(`${at}/delete`)).toContain('People are reminded no more.')
+    await ada.post(`${at}/delete`)
+    expect((await ada.get(at)).status).toBe(404)
+  })
+
+  it('has an API, whose answers lack secrets', async () => {
+    const created = await api(`POST /designer/v2${path}`, REMINDER)
+    expect(created.status).toBe(201)
+    const at = created.headers.get('location') ?? ''
+    const { password: _, ...shown } = REMINDER
+    const document = await readObject(created)
+    expect(document).toMatchObject({ ...shown, paused_at: null })
+    expect(document).not.toHaveProperty('password')
+    expect(await readObject(await api(`GET /designer/v2${path}`))).toEqual({
+      reminders: [document],
+    })
+    const moved = await api(`PUT ${at}`, { ...REMINDER, channel: 'mail' })
+    expect(moved.status).toBe(422)
+    expect(await moved.text()).toContain('channel cannot change')
+    expect((await api(`PUT ${at}`, { ...shown, note: 'Later' })).status).toBe(200)
+    expect(await readObject(await api(`POST ${at}/pause`))).toMatchObject({ note: 'Later' })
+    expect((await api(`DELETE ${at}`)).status).toBe(204)
+    expect((await api(`GET ${at}`)).status).toBe(404)
+  })
+
+  it('takes as many as there may be, and says so by page and API', async () => {
+    for (let made = 0; made < 3; made++) await api(`POST /designer/v2${path}`, REMINDER)
+    expect(await read(path)).not.toContain('New reminder')
+  })
+
+  it('has entries in the audit, one for each change, without secrets', async () => {
+    const entries = await platform.sql<{ action: string; after: object | null }[]>`
+      select action, after from audit_entries where target_kind = 'reminder' order by id limit 9`
+    expect(entries.map(({ action }) => action)).toEqual(
+      [
+        'created',
+        'changed',
+        'paused',
+        'deleted',
+        'created',
+        'changed',
+        'paused',
+        'deleted',
+        'created',
+      ].map((past) => `reminder_${past}`),
+    )
+    expect(entries[0]?.after).toEqual({ note: 'Renew <it>', channel: 'chat', days: [30, 3] })
+    expect(JSON.stringify(entries)).not.toContain('a-secret')
+  })
+
+  it('has rights, a scope, a description in OpenAPI and a row in the reference', () => {
+    const rights = createRights(() => app)
+    expect(rights.find('GET /automations/:automationId/reminders')).toBe('viewer')
+    const pause = '/automations/:automationId/reminders/:reminderId/pause'
+    expect(rights.find(`POST ${pause}`)).toBe('editor')
+    expect(reminders.read(apiRights)).toHaveLength(6)
+    expect(reminders.read(scopeAt(`/designer/v2${path}/1/pause`))).toEqual(['settings'])
+    expect(reminders.read(scopeAt(`/designer/v2${path}ish`))).toEqual([])
+    const { paths, schemas } = reminders.read(describeResource)
+    expect(Object.keys(paths)).toHaveLength(3)
+    expect(schemas).toMatchObject({
+      ReminderRequest: { required: ['note', 'channel'], properties: { days: { default: [] } } },
+      Reminder: { required: ['id', 'automation_id', 'note', 'channel', 'days', 'paused_at'] },
+    })
+    expect(reminders.read(referenceRow)).toBe(
+      '| Reminders | `/designer/v2/automations/{automation_id}/reminders` | `note`, `channel` ' +
+        '(fixed), `days` (optional), `password` (optional, secret) | `pause` | 3 | viewer | ' +
+        'editor | `settings` |',
+    )
+  })
+})

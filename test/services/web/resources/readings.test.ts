@@ -1,0 +1,208 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { isObject } from '../../../../services/shared/is-object.ts'
+import { NOUNS } from '../../../../services/web/nouns/list.ts'
+import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
+import { describeResource } from '../../../../services/web/resources/describe.ts'
+import { namesOf } from '../../../../services/web/resources/names.ts'
+import { REFERENCE_HEAD, referenceRow } from '../../../../services/web/resources/reference.ts'
+import { apiRights, pathsOf } from '../../../../services/web/resources/rights.ts'
+import { typedOf } from '../../../../services/web/resources/values.ts'
+import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
+import type { Platform, SignedInUser } from '../support/platform.ts'
+
+interface Noun {
+  readonly kind: string
+  readonly path: string
+  readonly fields: Fields
+  readonly actions: readonly (readonly [name: string, past: string])[]
+}
+
+const read: Reader<Noun> = ({ kind, under, fields, actions }) => ({
+  kind,
+  path: pathsOf({ kind, under }).list,
+  fields,
+  actions: Object.entries(actions).map(([name, { past }]) => [name, past]),
+})
+const nouns = NOUNS.map((noun) => noun.read(read))
+
+let platform: Platform
+let ada: SignedInUser
+let token: string
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  ada = await platform.signIn(platform.acme)
+  token = await issueStaticToken(platform.sql, {
+    organizationId: platform.acme.organizationId,
+    deploymentId: null,
+    name: 'CI',
+    createdBy: platform.acme.userId,
+  })
+})
+
+afterAll(() => platform.close())
+
+const pathOf = ({ path }: Noun): string =>
+  path.replace(':automationId', platform.acme.research.automationId)
+
+const send = (path: string, typed: URLSearchParams) =>
+  platform.app.request(BASE_URL + path, {
+    method: 'POST',
+    headers: { cookie: ada.cookie, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams([...typed, ['csrf_token', ada.csrfToken]]),
+  })
+
+const call = (method: string, path: string, body?: unknown) =>
+  platform.app.request(`/designer/v2${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
+  })
+
+/** The body that the API gets for the values that a form has. */
+const bodyOf = ({ fields }: Noun, typed: URLSearchParams): object =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, { look }]) => {
+      const value = look.control.read(typed, name)
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+
+const examplesOf = ({ fields }: Noun): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, { look }]) => [name, look.example]))
+
+/** Deletes all that there is of a noun, but for one. */
+async function empty(noun: Noun, kept?: unknown): Promise<void> {
+  const path = pathOf(noun)
+  const { [namesOf(noun.kind).list]: rows } = await readObject(await call('GET', path))
+  if (!Array.isArray(rows)) throw new Error('no list')
+  for (const { id } of rows) {
+    if (id !== kept) expect((await call('DELETE', `${path}/${id}`)).status).toBe(204)
+  }
+}
+
+/** What a page says is wrong. */
+const problemOf = (page: string): string =>
+  (/role="alert">.*?<span>(.*?)<\/span>/s.exec(page)?.[1] ?? '')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+
+/** What is wrong by the words of the API, without the names of fields. */
+function wordsOf({ message, details }: Record<string, unknown>): string[] {
+  const problems = isObject(details) ? details['problems'] : undefined
+  return Array.isArray(problems)
+    ? problems.map((each) => String(each).replace(/^\S+ /, ''))
+    : [String(message)]
+}
+
+const value = (example: unknown) =>
+  fc.oneof(
+    { weight: 12, arbitrary: fc.constant(example) },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom<unknown>(
+        undefined,
+        '',
+        'x'.repeat(2100),
+        'UTC',
+        '*',
+        '0 9 * * *',
+        'https://10.0.0.1/',
+        [],
+        ['run_completed', '*'],
+        Array.from({ length: 120 }, (_, index) => `type_${index}`),
+        ['A'],
+        {},
+        { topic: 1 },
+        'null',
+        7,
+      ),
+    },
+  )
+
+const valuesOf = (noun: Noun) =>
+  fc.record(
+    Object.fromEntries(Object.entries(examplesOf(noun)).map(([name, each]) => [name, value(each)])),
+  )
+
+describe.each(nouns)('the $kind', (noun) => {
+  it('is taken and refused alike by form and API, in the same words', async () => {
+    const path = pathOf(noun)
+    const made = await readObject(await call('POST', path, examplesOf(noun)))
+    const one = `${path}/${String(made['id'])}`
+    const outcomes = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(valuesOf(noun), fc.boolean(), async (values, isNew) => {
+        const given = Object.entries(values).filter(([, each]) => each !== undefined)
+        const typed = typedOf(noun.fields, Object.fromEntries(given))
+        const page = await send(isNew ? path : one, typed)
+        const answer = await call(isNew ? 'POST' : 'PUT', isNew ? path : one, bodyOf(noun, typed))
+        const isTaken = answer.status < 300
+        outcomes.add(`${isNew} ${isTaken}`)
+        if (isTaken) {
+          expect([200, 303]).toContain(page.status)
+          await page.body?.cancel()
+          if (isNew) await empty(noun, made['id'])
+        } else {
+          expect([answer.status, page.status]).toEqual([422, 422])
+          const told = problemOf(await page.text())
+          for (const words of wordsOf(await readObject(answer))) expect(told).toContain(words)
+        }
+      }),
+      { numRuns: 40 },
+    )
+    expect(outcomes.size).toBe(4)
+    await empty(noun)
+  })
+
+  it('leaves one entry in the audit for each change, by page as by API', async () => {
+    const { kind, actions } = noun
+    const path = pathOf(noun)
+    const typed = typedOf(noun.fields, examplesOf(noun))
+    const count = async (): Promise<string[]> =>
+      (await platform.sql`select action from audit_entries order by id`).map(({ action }) => action)
+    const before = (await count()).length
+    await send(path, typed)
+    const { [namesOf(kind).list]: rows } = await readObject(await call('GET', path))
+    const [{ id }] = Array.isArray(rows) ? rows : []
+    await send(`${path}/${id}`, typed)
+    for (const [name] of actions) await send(`${path}/${id}/${name}`, new URLSearchParams())
+    await send(`${path}/${id}/delete`, new URLSearchParams())
+    const again = await readObject(await call('POST', path, examplesOf(noun)))
+    const one = `${path}/${String(again['id'])}`
+    await call('PUT', one, examplesOf(noun))
+    for (const [name] of actions) await call('POST', `${one}/${name}`)
+    await call('DELETE', one)
+    const pasts = ['created', 'changed', ...actions.map(([, past]) => past), 'deleted']
+    expect((await count()).slice(before)).toEqual(
+      [...pasts, ...pasts].map((past) => `${kind}_${past}`),
+    )
+  })
+
+  it('is described in OpenAPI, route by route', () => {
+    const [found] = NOUNS.filter((each) => each.read(read).kind === noun.kind)
+    const { paths = {} } = found?.read(describeResource) ?? {}
+    const described = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations)
+        .filter((key) => key !== 'parameters')
+        .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, ':')}`),
+    )
+    const routes = found?.read(apiRights).map(([route]) => route.replaceAll(/:\w+/g, ':')) ?? []
+    expect(described.toSorted()).toEqual(routes.toSorted())
+  })
+})
+
+describe('docs/reference.md', () => {
+  it('has the table of resources as they are declared', () => {
+    const text = readFileSync(new URL('../../../../docs/reference.md', import.meta.url), 'utf8')
+    const table = [REFERENCE_HEAD, ...NOUNS.map((noun) => noun.read(referenceRow))].join('\n')
+    expect(text).toContain(`\n${table}\n`)
+  })
+})
