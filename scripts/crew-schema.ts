@@ -12,7 +12,7 @@ import {
   journaledKickoff,
   kickoffLine,
   kickoffRequest,
-} from '../services/platform/crew-protocol.ts'
+} from '../services/platform/crew-contract/crew-protocol.ts'
 
 /** Rules that JSON Schema has no words for are left out of it. */
 function schemaOf(schema: v.GenericSchema): object {

@@ -1,5 +1,5 @@
-import { excerpt } from '../platform/event-text.ts'
-import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
+import { excerpt } from '../platform/crew-contract/event-text.ts'
+import type { CrewMessage, LlmCallEvent } from '../platform/crew-contract/crew-protocol.ts'
 import { messageText } from './llm-call.ts'
 import type { Llm, LlmResult } from './llm.ts'
 import type { ChatMessage, LlmCall } from './llm-call.ts'

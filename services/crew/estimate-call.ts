@@ -1,5 +1,5 @@
-import { OUTPUT_TOKENS_ASSUMED } from '../platform/assumed-tokens.ts'
-import type { StepUsage } from '../platform/crew-protocol.ts'
+import { OUTPUT_TOKENS_ASSUMED } from '../platform/budgets/assumed-tokens.ts'
+import type { StepUsage } from '../platform/crew-contract/crew-protocol.ts'
 import type { LlmCall } from './llm-call.ts'
 
 /** Few texts have a token for less: English has one for four bytes, most others for three. */

@@ -1,4 +1,4 @@
-import type { CrewEvent, TextDelta } from '../platform/crew-protocol.ts'
+import type { CrewEvent, TextDelta } from '../platform/crew-contract/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
 import { createCommits } from './commits.ts'

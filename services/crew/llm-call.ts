@@ -1,4 +1,4 @@
-import type { ReasoningEffort } from '../platform/crew-definition.ts'
+import type { ReasoningEffort } from '../platform/definitions/crew-definition.ts'
 import type { Completion } from './llm-answer.ts'
 
 /** A call of a model, whichever form it has on the wire. */

@@ -1,4 +1,4 @@
-import type { StepUsage } from '../platform/crew-protocol.ts'
+import type { StepUsage } from '../platform/crew-contract/crew-protocol.ts'
 
 /** An act that goes on, with the tokens that it and its parts have used. */
 export interface OpenStep {

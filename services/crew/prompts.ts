@@ -1,5 +1,5 @@
-import { fillIn } from '../platform/crew-definition.ts'
-import type { Agent, Task } from '../platform/crew-definition.ts'
+import { fillIn } from '../platform/definitions/crew-definition.ts'
+import type { Agent, Task } from '../platform/definitions/crew-definition.ts'
 import type { ChatMessage } from './llm-call.ts'
 import type { Material } from './material/material.ts'
 import { askForJson } from './task/json-answer.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { parseCrewDefinition } from '../platform/crew-definition.ts'
-import type { CrewDefinition } from '../platform/crew-definition.ts'
+import { parseCrewDefinition } from '../platform/definitions/crew-definition.ts'
+import type { CrewDefinition } from '../platform/definitions/crew-definition.ts'
 import { AppError, toError } from '../shared/errors.ts'
 
 interface DefinitionSource {

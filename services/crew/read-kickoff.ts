@@ -1,16 +1,16 @@
 import type { Context } from 'hono'
 import * as v from 'valibot'
-import { placesOf } from '../platform/crew-definition.ts'
-import type { CrewDefinition } from '../platform/crew-definition.ts'
-import { requireInputs } from '../platform/crew-inputs.ts'
+import { placesOf } from '../platform/definitions/crew-definition.ts'
+import type { CrewDefinition } from '../platform/definitions/crew-definition.ts'
+import { requireInputs } from '../platform/definitions/crew-inputs.ts'
 import {
   journaledKickoff,
   KICKOFF_CHARACTERS_MAX,
   kickoffLine,
   kickoffRequest,
-} from '../platform/crew-protocol.ts'
-import type { JournaledKickoff, KickoffRequest } from '../platform/crew-protocol.ts'
-import type { HandedConnections } from '../platform/handed-connections.ts'
+} from '../platform/crew-contract/crew-protocol.ts'
+import type { JournaledKickoff, KickoffRequest } from '../platform/crew-contract/crew-protocol.ts'
+import type { HandedConnections } from '../platform/connections/handed-connections.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError } from '../shared/errors.ts'
 import { readLines } from '../shared/http/read-lines.ts'

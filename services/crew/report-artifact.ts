@@ -1,5 +1,5 @@
-import { artifactNames } from '../platform/artifact-names.ts'
-import type { CrewDefinition, Task } from '../platform/crew-definition.ts'
+import { artifactNames } from '../platform/runs/artifact-names.ts'
+import type { CrewDefinition, Task } from '../platform/definitions/crew-definition.ts'
 import type { Steps } from './steps.ts'
 
 interface Written {

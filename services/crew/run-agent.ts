@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { excerpt } from '../platform/event-text.ts'
-import type { ToolCallEvent } from '../platform/crew-protocol.ts'
+import { excerpt } from '../platform/crew-contract/event-text.ts'
+import type { ToolCallEvent } from '../platform/crew-contract/crew-protocol.ts'
 import { callModel } from './call-model.ts'
 import type { AgentPlace } from './call-model.ts'
 import type { Llm } from './llm.ts'

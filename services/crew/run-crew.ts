@@ -1,4 +1,4 @@
-import type { CrewDefinition } from '../platform/crew-definition.ts'
+import type { CrewDefinition } from '../platform/definitions/crew-definition.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Llm } from './llm.ts'
 import { openMaterial } from './material/material.ts'

@@ -1,4 +1,4 @@
-import type { ModelEndpoint } from '../platform/model-endpoint.ts'
+import type { ModelEndpoint } from '../platform/connections/model-endpoint.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'

@@ -5,11 +5,11 @@ import type {
   RecordedStep,
   StepUsage,
   TextDelta,
-} from '../platform/crew-protocol.ts'
-import type { ApprovalRequest } from '../platform/approval-decisions.ts'
-import { idempotencyKeyOf, stepKey } from '../platform/step-key.ts'
-import type { RunFailure } from '../platform/run-errors.ts'
-import type { StepKind } from '../platform/step-key.ts'
+} from '../platform/crew-contract/crew-protocol.ts'
+import type { ApprovalRequest } from '../platform/definitions/approval-decisions.ts'
+import { idempotencyKeyOf, stepKey } from '../platform/crew-contract/step-key.ts'
+import type { RunFailure } from '../platform/runs/run-errors.ts'
+import type { StepKind } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { trackOpenSteps } from './open-steps.ts'
 import type { OpenStep } from './open-steps.ts'

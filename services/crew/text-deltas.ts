@@ -1,4 +1,4 @@
-import type { TextDelta } from '../platform/crew-protocol.ts'
+import type { TextDelta } from '../platform/crew-contract/crew-protocol.ts'
 import type { HearText } from './wire/wire-form.ts'
 
 /** The pause between two reports: eyes follow no faster, and each one is a line. */

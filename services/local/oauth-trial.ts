@@ -1,5 +1,5 @@
-import { saveAutomationOauth } from '../platform/automation-oauth.ts'
-import { bindOauthClient } from '../platform/automations.ts'
+import { saveAutomationOauth } from '../platform/automations/automation-oauth.ts'
+import { bindOauthClient } from '../platform/automations/automations.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { SCOPE, startLocalProvider, writeOauthEnv } from './identity-provider.ts'

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { StatusReason } from '../platform/oauth-connections.ts'
+import type { StatusReason } from '../platform/connections/oauth-connections.ts'
 import {
   findTokenHolder,
   requireAuthorization,
   resealTokens,
   takeRefreshLease,
-} from '../platform/oauth-tokens.ts'
-import type { SealedTokens, TokenHolder } from '../platform/oauth-tokens.ts'
+} from '../platform/connections/oauth-tokens.ts'
+import type { SealedTokens, TokenHolder } from '../platform/connections/oauth-tokens.ts'
 import { AppError } from '../shared/errors.ts'
 import type { TokenDeps } from './context.ts'
 import { refreshTokens } from './refresh.ts'

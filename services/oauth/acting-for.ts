@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import * as v from 'valibot'
-import type { Actor } from '../platform/audit.ts'
+import type { Actor } from '../platform/audit/audit.ts'
 import { AppError } from '../shared/errors.ts'
 import { ACTOR_HEADER } from '../shared/oauth-service.ts'
 import type { OauthApp } from './context.ts'

@@ -3,11 +3,11 @@ import {
   findReturnPage,
   openAuthorization,
   takeAuthorization,
-} from '../platform/oauth-authorizations.ts'
-import type { TakenAuthorization } from '../platform/oauth-authorizations.ts'
-import { ensureConnection } from '../platform/oauth-connections.ts'
-import type { NewConnection } from '../platform/oauth-connections.ts'
-import { writeAudit } from '../platform/audit.ts'
+} from '../platform/connections/oauth-authorizations.ts'
+import type { TakenAuthorization } from '../platform/connections/oauth-authorizations.ts'
+import { ensureConnection } from '../platform/connections/oauth-connections.ts'
+import type { NewConnection } from '../platform/connections/oauth-connections.ts'
+import { writeAudit } from '../platform/audit/audit.ts'
 import { inTransaction } from '../shared/postgres/database.ts'
 import { sqlState } from '../shared/postgres/failures.ts'
 import { AppError } from '../shared/errors.ts'

@@ -1,4 +1,4 @@
-import { findTokenHolder } from '../platform/oauth-tokens.ts'
+import { findTokenHolder } from '../platform/connections/oauth-tokens.ts'
 import { AppError } from '../shared/errors.ts'
 import { openLink } from './authorization.ts'
 import type { Link, LinkOptions } from './authorization.ts'

@@ -1,5 +1,8 @@
-import type { AuditEntry } from '../platform/audit.ts'
-import type { ConnectionFields, OauthConnection } from '../platform/oauth-connections.ts'
+import type { AuditEntry } from '../platform/audit/audit.ts'
+import type {
+  ConnectionFields,
+  OauthConnection,
+} from '../platform/connections/oauth-connections.ts'
 
 /** Returns an entry of the audit about a connection. */
 export const connectionEntry = (

@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server'
-import type { Actor } from '../platform/audit.ts'
+import type { Actor } from '../platform/audit/audit.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'

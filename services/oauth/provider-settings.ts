@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { AUTH_METHODS } from '../platform/oauth-connections.ts'
-import type { AuthMethod } from '../platform/oauth-connections.ts'
+import { AUTH_METHODS } from '../platform/connections/oauth-connections.ts'
+import type { AuthMethod } from '../platform/connections/oauth-connections.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 

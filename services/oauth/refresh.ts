@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { noteFailure } from '../platform/oauth-connections.ts'
+import { noteFailure } from '../platform/connections/oauth-connections.ts'
 import {
   findTokenHolder,
   releaseRefreshLease,
   requireAuthorization,
   storeRefreshedTokens,
-} from '../platform/oauth-tokens.ts'
-import type { NewTokens, RefreshLease } from '../platform/oauth-tokens.ts'
+} from '../platform/connections/oauth-tokens.ts'
+import type { NewTokens, RefreshLease } from '../platform/connections/oauth-tokens.ts'
 import { isDatabaseUnavailable } from '../shared/postgres/failures.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { TokenDeps } from './context.ts'

@@ -1,10 +1,10 @@
-import { writeAudit } from '../platform/audit.ts'
+import { writeAudit } from '../platform/audit/audit.ts'
 import {
   deleteConnection,
   findTokenHolder,
   requireAuthorization,
-} from '../platform/oauth-tokens.ts'
-import type { TokenHolder } from '../platform/oauth-tokens.ts'
+} from '../platform/connections/oauth-tokens.ts'
+import type { TokenHolder } from '../platform/connections/oauth-tokens.ts'
 import { inTransaction } from '../shared/postgres/database.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { connectionEntry } from './connection-entry.ts'

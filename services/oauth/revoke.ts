@@ -1,4 +1,4 @@
-import type { ProviderOfConnection } from '../platform/oauth-tokens.ts'
+import type { ProviderOfConnection } from '../platform/connections/oauth-tokens.ts'
 import { toError } from '../shared/errors.ts'
 import type { TokenDeps } from './context.ts'
 

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { writeAudit } from '../platform/audit.ts'
-import { createConnection, updateConnection } from '../platform/oauth-connections.ts'
-import type { ConnectionFields, ConnectionSettings } from '../platform/oauth-connections.ts'
-import { findTokenHolder, storeAuthorizedTokens } from '../platform/oauth-tokens.ts'
-import type { TokenHolder } from '../platform/oauth-tokens.ts'
+import { writeAudit } from '../platform/audit/audit.ts'
+import { createConnection, updateConnection } from '../platform/connections/oauth-connections.ts'
+import type {
+  ConnectionFields,
+  ConnectionSettings,
+} from '../platform/connections/oauth-connections.ts'
+import { findTokenHolder, storeAuthorizedTokens } from '../platform/connections/oauth-tokens.ts'
+import type { TokenHolder } from '../platform/connections/oauth-tokens.ts'
 import type { Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { connectionEntry, toFacts } from './connection-entry.ts'

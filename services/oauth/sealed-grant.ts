@@ -1,4 +1,4 @@
-import type { NewTokens, SealedTokens } from '../platform/oauth-tokens.ts'
+import type { NewTokens, SealedTokens } from '../platform/connections/oauth-tokens.ts'
 import type { Grant } from './provider.ts'
 import type { Vault } from './vault.ts'
 

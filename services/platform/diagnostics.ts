@@ -1,5 +1,5 @@
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
-import type { LlmConnection } from './llm-connections.ts'
+import type { LlmConnection } from './connections/llm-connections.ts'
 
 /** Runs queries in a transaction that PostgreSQL itself keeps from writing. */
 export async function readOnly<Result>(

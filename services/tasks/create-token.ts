@@ -1,8 +1,8 @@
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
-import { getOrganizationByName } from '../platform/organizations.ts'
-import { createStaticToken } from '../platform/static-tokens.ts'
-import { readTokenScope, TOKEN_SCOPES, UNLIMITED } from '../platform/token-limits.ts'
-import type { TokenLimits } from '../platform/token-limits.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
+import { getOrganizationByName } from '../platform/people/organizations.ts'
+import { createStaticToken } from '../platform/automations/static-tokens.ts'
+import { readTokenScope, TOKEN_SCOPES, UNLIMITED } from '../platform/automations/token-limits.ts'
+import type { TokenLimits } from '../platform/automations/token-limits.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 

@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util'
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
-import { readOrganizationRole } from '../platform/memberships.ts'
-import type { OrganizationRole } from '../platform/memberships.ts'
-import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
-import { hashPassword } from '../platform/passwords.ts'
-import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
+import { readOrganizationRole } from '../platform/people/memberships.ts'
+import type { OrganizationRole } from '../platform/people/memberships.ts'
+import {
+  ensureDefaultOrganization,
+  getOrganizationByName,
+} from '../platform/people/organizations.ts'
+import { hashPassword } from '../platform/people/passwords.ts'
+import { ensureUser, findCredentials, grantRole } from '../platform/people/users.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { newPassword } from './accounts.ts'

@@ -1,4 +1,4 @@
-import { hasUser, listAccounts } from '../platform/users.ts'
+import { hasUser, listAccounts } from '../platform/people/users.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 

@@ -1,6 +1,6 @@
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
 import { FEATURE_FLAGS, listFlags, readFlagState, setFlag } from '../platform/feature-flags.ts'
-import { getOrganizationByName } from '../platform/organizations.ts'
+import { getOrganizationByName } from '../platform/people/organizations.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'

@@ -1,7 +1,7 @@
 import manifest from '../../package.json' with { type: 'json' }
-import { publishCrewRuntime } from '../platform/crew-runtime-package.ts'
-import { ensureInternalOrganization } from '../platform/internal-crews.ts'
-import { ensurePublicToolRepository } from '../platform/tools.ts'
+import { publishCrewRuntime } from '../platform/crews/crew-runtime-package.ts'
+import { ensureInternalOrganization } from '../platform/crews/internal-crews.ts'
+import { ensurePublicToolRepository } from '../platform/tools/tools.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import type { Log } from '../shared/log.ts'
 

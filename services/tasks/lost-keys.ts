@@ -1,5 +1,9 @@
-import { listKeysInUse, lossOf, SEALING_KEY_NAMES } from '../platform/key-fingerprints.ts'
-import type { SealingKeyName } from '../platform/key-fingerprints.ts'
+import {
+  listKeysInUse,
+  lossOf,
+  SEALING_KEY_NAMES,
+} from '../platform/connections/key-fingerprints.ts'
+import type { SealingKeyName } from '../platform/connections/key-fingerprints.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import type { Log } from '../shared/log.ts'

@@ -1,11 +1,11 @@
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
 import {
   ORGANIZATION_ROLES,
   readOrganizationRole,
   removeMember,
   setMembership,
-} from '../platform/memberships.ts'
-import { createOrganization, getOrganizationByName } from '../platform/organizations.ts'
+} from '../platform/people/memberships.ts'
+import { createOrganization, getOrganizationByName } from '../platform/people/organizations.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'

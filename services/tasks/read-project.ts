@@ -6,8 +6,8 @@ import {
   isProjectFile,
   isProjectFolder,
   tooLarge,
-} from '../platform/crewai/project-files.ts'
-import type { ProjectFiles } from '../platform/crewai/project-files.ts'
+} from '../platform/projects/crewai/project-files.ts'
+import type { ProjectFiles } from '../platform/projects/crewai/project-files.ts'
 import { AppError } from '../shared/errors.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
 import type { Transaction } from '../shared/postgres/database.ts'
 
 /**

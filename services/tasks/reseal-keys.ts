@@ -1,16 +1,19 @@
-import { listSealedKeys, replaceSealedKey } from '../platform/llm-connections.ts'
-import { listSealedCrewSecrets, replaceSealedCrewSecret } from '../platform/crew-variable-seals.ts'
-import type { SecretCursor } from '../platform/crew-variable-seals.ts'
+import { listSealedKeys, replaceSealedKey } from '../platform/connections/llm-connections.ts'
+import {
+  listSealedCrewSecrets,
+  replaceSealedCrewSecret,
+} from '../platform/crews/crew-variable-seals.ts'
+import type { SecretCursor } from '../platform/crews/crew-variable-seals.ts'
 import {
   createRepositorySeals,
   listSealedRepositorySecrets,
   replaceSealedRepositorySecret,
-} from '../platform/source-repository-seals.ts'
-import type { RepositorySecretKey } from '../platform/source-repository-seals.ts'
-import { createVariableSeals } from '../platform/crew-variables.ts'
-import { createLlmKeys } from '../platform/llm-keys.ts'
-import { createWebhookKeys } from '../platform/webhook-keys.ts'
-import { listSealedWebhookKeys, replaceSealedWebhookKeys } from '../platform/webhooks.ts'
+} from '../platform/crews/source-repository-seals.ts'
+import type { RepositorySecretKey } from '../platform/crews/source-repository-seals.ts'
+import { createVariableSeals } from '../platform/crews/crew-variables.ts'
+import { createLlmKeys } from '../platform/connections/llm-keys.ts'
+import { createWebhookKeys } from '../platform/webhooks/webhook-keys.ts'
+import { listSealedWebhookKeys, replaceSealedWebhookKeys } from '../platform/webhooks/webhooks.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'

@@ -1,9 +1,9 @@
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
 import {
   checkSealingKey,
   forgetSealingKey,
   SEALING_KEY_NAMES,
-} from '../platform/key-fingerprints.ts'
+} from '../platform/connections/key-fingerprints.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'

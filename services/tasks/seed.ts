@@ -1,7 +1,10 @@
-import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
-import { ensureProjectAutomation } from '../platform/project-automations.ts'
-import { ensurePublishedProject } from '../platform/project-versions.ts'
-import { sampleCrews } from '../platform/sample-crews.ts'
+import {
+  ensureDefaultOrganization,
+  getOrganizationByName,
+} from '../platform/people/organizations.ts'
+import { ensureProjectAutomation } from '../platform/projects/project-automations.ts'
+import { ensurePublishedProject } from '../platform/projects/project-versions.ts'
+import { sampleCrews } from '../platform/crews/sample-crews.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'

@@ -1,5 +1,5 @@
-import { createAccountLink } from '../platform/account-links.ts'
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
+import { createAccountLink } from '../platform/people/account-links.ts'
+import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'

@@ -1,4 +1,4 @@
-import { originsOf, readerOf } from '../platform/llm-usage.ts'
+import { originsOf, readerOf } from '../platform/connections/llm-usage.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { readEnv } from '../shared/env.ts'

@@ -4,8 +4,8 @@ import {
   LINE_CHARACTERS_MAX,
   parseCrewEvent,
   SILENCE_MS,
-} from '../platform/crew-protocol.ts'
-import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
+} from '../platform/crew-contract/crew-protocol.ts'
+import type { CrewEvent, OtherEvent } from '../platform/crew-contract/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { describeIssue } from '../shared/describe-issue.ts'
 import { AppError, toError } from '../shared/errors.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { RecordedStep } from '../platform/crew-protocol.ts'
-import { HEARTBEAT_MS } from '../platform/crew-protocol.ts'
+import type { RecordedStep } from '../platform/crew-contract/crew-protocol.ts'
+import { HEARTBEAT_MS } from '../platform/crew-contract/crew-protocol.ts'
 import { acknowledge, attemptRun } from './attempt.ts'
 import type { Attempt, Behaviour } from './attempt.ts'
 import {

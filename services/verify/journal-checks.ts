@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CrewEvent, RecordedStep } from '../platform/crew-protocol.ts'
+import type { CrewEvent, RecordedStep } from '../platform/crew-contract/crew-protocol.ts'
 import { acknowledge, attemptRun } from './attempt.ts'
 import type { Attempt, Behaviour } from './attempt.ts'
 import { endOf, problemsOf } from './rules.ts'

@@ -1,4 +1,4 @@
-import type { CrewEvent } from '../platform/crew-protocol.ts'
+import type { CrewEvent } from '../platform/crew-contract/crew-protocol.ts'
 import type { Attempt, HeardLine } from './attempt.ts'
 
 /** What an attempt is held against. */

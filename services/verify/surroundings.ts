@@ -1,6 +1,10 @@
 import * as v from 'valibot'
-import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
-import { crewDescription, CONTRACT, JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
+import { FILES_CAPABILITY } from '../platform/crew-contract/kickoff-files.ts'
+import {
+  crewDescription,
+  CONTRACT,
+  JOURNAL_CAPABILITY,
+} from '../platform/crew-contract/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { readBounded } from '../shared/http/read-bounded.ts'

@@ -4,9 +4,9 @@ import {
   crewReachEnv,
   crewStorageEnv,
   upstreamStorageEnv,
-} from '../platform/crew-limits.ts'
-import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
-import { LIMIT_MAX, queueLimitEnv } from '../platform/organization-limits.ts'
+} from '../platform/crews/crew-limits.ts'
+import { ORGANIZATION_ROLES } from '../platform/people/memberships.ts'
+import { LIMIT_MAX, queueLimitEnv } from '../platform/people/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'

@@ -5,7 +5,7 @@ import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import { metricsApp } from '../shared/http/metrics.ts'
 import { problemResponse } from '../shared/http/problem.ts'
-import type { QueueSize } from '../platform/queue-size.ts'
+import type { QueueSize } from '../platform/runs/queue-size.ts'
 
 /** The dependencies of a worker's HTTP surface. */
 export interface AppDeps {

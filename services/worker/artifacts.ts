@@ -1,7 +1,7 @@
-import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
-import { artifactName } from '../platform/run-artifacts.ts'
-import type { WrittenFile } from '../platform/run-artifacts.ts'
-import type { ProgressEvent } from '../platform/run-queue.ts'
+import type { CrewEvent, OtherEvent } from '../platform/crew-contract/crew-protocol.ts'
+import { artifactName } from '../platform/runs/run-artifacts.ts'
+import type { WrittenFile } from '../platform/runs/run-artifacts.ts'
+import type { ProgressEvent } from '../platform/runs/run-queue.ts'
 
 type ArtifactEvent = Extract<CrewEvent, { type: 'artifact' }>
 

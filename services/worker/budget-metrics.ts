@@ -1,6 +1,6 @@
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
-import type { BudgetCounts } from '../platform/budgets.ts'
+import type { BudgetCounts } from '../platform/budgets/budgets.ts'
 import { deadline } from '../shared/deadline.ts'
 import { shareWhilePending } from './metrics.ts'
 

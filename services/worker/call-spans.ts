@@ -1,9 +1,13 @@
 import { SpanStatusCode } from '@opentelemetry/api'
 import type { Span, SpanOptions } from '@opentelemetry/api'
-import { fillIn } from '../platform/crew-definition.ts'
-import type { CrewEvent, LlmCallEvent, ToolCallEvent } from '../platform/crew-protocol.ts'
-import type { RunFacts } from '../platform/run-queue.ts'
-import type { Failure } from '../platform/runs.ts'
+import { fillIn } from '../platform/definitions/crew-definition.ts'
+import type {
+  CrewEvent,
+  LlmCallEvent,
+  ToolCallEvent,
+} from '../platform/crew-contract/crew-protocol.ts'
+import type { RunFacts } from '../platform/runs/run-queue.ts'
+import type { Failure } from '../platform/runs/runs.ts'
 import { describeLlmCall } from './llm-span.ts'
 import { describeToolCall } from './tool-span.ts'
 

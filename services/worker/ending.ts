@@ -1,7 +1,7 @@
-import type { BudgetStop } from '../platform/budget-stops.ts'
-import type { ApprovalRequest } from '../platform/approval-decisions.ts'
-import type { RunErrorCode } from '../platform/run-errors.ts'
-import type { Failure, Usage } from '../platform/runs.ts'
+import type { BudgetStop } from '../platform/budgets/budget-stops.ts'
+import type { ApprovalRequest } from '../platform/definitions/approval-decisions.ts'
+import type { RunErrorCode } from '../platform/runs/run-errors.ts'
+import type { Failure, Usage } from '../platform/runs/runs.ts'
 
 /**
  * The end of an attempt at a run, named by what becomes of the run. `completed` and `error`: it is

@@ -3,8 +3,8 @@ import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
-import { queueLimitEnv } from '../platform/organization-limits.ts'
-import { crewStorageEnv } from '../platform/crew-limits.ts'
+import { queueLimitEnv } from '../platform/people/organization-limits.ts'
+import { crewStorageEnv } from '../platform/crews/crew-limits.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
 /** The variables of a worker. */

@@ -1,5 +1,5 @@
-import { forwardAudit } from '../platform/audit-upkeep.ts'
-import type { ForwardedEntry } from '../platform/audit-upkeep.ts'
+import { forwardAudit } from '../platform/audit/audit-upkeep.ts'
+import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { keepTurning } from './keep-turning.ts'

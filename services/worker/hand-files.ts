@@ -1,5 +1,5 @@
-import type { KickoffFiles } from '../platform/kickoff-files.ts'
-import { loadRunFiles } from '../platform/run-files.ts'
+import type { KickoffFiles } from '../platform/crew-contract/kickoff-files.ts'
+import { loadRunFiles } from '../platform/runs/run-files.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { createWaitingLine } from '../shared/waiting-line.ts'
 

@@ -1,5 +1,5 @@
-import { LEASE_SECONDS, renewLease } from '../platform/run-queue.ts'
-import type { LeasedRun } from '../platform/run-queue.ts'
+import { LEASE_SECONDS, renewLease } from '../platform/runs/run-queue.ts'
+import type { LeasedRun } from '../platform/runs/run-queue.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { DRAINED } from './ending.ts'
 import type { Ending } from './ending.ts'

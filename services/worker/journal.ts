@@ -1,16 +1,16 @@
-import type { Booking } from '../platform/budget-booking.ts'
-import type { PlannedCall } from '../platform/budget-ledger.ts'
-import { excerpt } from '../platform/event-text.ts'
+import type { Booking } from '../platform/budgets/budget-booking.ts'
+import type { PlannedCall } from '../platform/budgets/budget-ledger.ts'
+import { excerpt } from '../platform/crew-contract/event-text.ts'
 import type {
   CrewEvent,
   LlmCallEvent,
   OtherEvent,
   ToolCallEvent,
-} from '../platform/crew-protocol.ts'
-import { LEASE_SECONDS } from '../platform/run-queue.ts'
-import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
-import { storeArtifacts } from '../platform/run-artifacts.ts'
-import type { JournalEntries, StepRecord } from '../platform/journal-entries.ts'
+} from '../platform/crew-contract/crew-protocol.ts'
+import { LEASE_SECONDS } from '../platform/runs/run-queue.ts'
+import type { LeasedRun, ProgressEvent } from '../platform/runs/run-queue.ts'
+import { storeArtifacts } from '../platform/runs/run-artifacts.ts'
+import type { JournalEntries, StepRecord } from '../platform/runs/journal-entries.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'

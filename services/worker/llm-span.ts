@@ -1,6 +1,6 @@
 import { SpanKind } from '@opentelemetry/api'
 import type { Attributes } from '@opentelemetry/api'
-import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
+import type { CrewMessage, LlmCallEvent } from '../platform/crew-contract/crew-protocol.ts'
 
 /**
  * The name and the attributes of an LLM call's span, as the OpenTelemetry GenAI conventions have

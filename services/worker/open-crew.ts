@@ -4,11 +4,11 @@ import {
   HEARTBEAT_MS,
   JOURNAL_CAPABILITY,
   KICKOFF_CHARACTERS_MAX,
-} from '../platform/crew-protocol.ts'
-import type { JournaledKickoff } from '../platform/crew-protocol.ts'
-import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
-import type { KickoffFiles } from '../platform/kickoff-files.ts'
-import type { RunFailure } from '../platform/run-errors.ts'
+} from '../platform/crew-contract/crew-protocol.ts'
+import type { JournaledKickoff } from '../platform/crew-contract/crew-protocol.ts'
+import { FILES_CAPABILITY } from '../platform/crew-contract/kickoff-files.ts'
+import type { KickoffFiles } from '../platform/crew-contract/kickoff-files.ts'
+import type { RunFailure } from '../platform/runs/run-errors.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'

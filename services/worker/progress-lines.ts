@@ -1,6 +1,6 @@
-import type { Lease } from '../platform/run-queue.ts'
-import type { EncodedEntries } from '../platform/journal-entries.ts'
-import type { Written } from '../platform/record-progress.ts'
+import type { Lease } from '../platform/runs/run-queue.ts'
+import type { EncodedEntries } from '../platform/runs/journal-entries.ts'
+import type { Written } from '../platform/runs/record-progress.ts'
 
 /** The runs whose entries are committed together at the most. */
 const RUNS_MAX = 200

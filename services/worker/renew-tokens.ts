@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { HandedConnections } from '../platform/handed-connections.ts'
-import type { LeasedRun } from '../platform/run-queue.ts'
+import type { HandedConnections } from '../platform/connections/handed-connections.ts'
+import type { LeasedRun } from '../platform/runs/run-queue.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { getConnectionToken } from '../shared/oauth-service.ts'
 import type { OauthServiceAccess } from '../shared/oauth-service.ts'

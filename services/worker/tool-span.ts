@@ -1,6 +1,6 @@
 import { SpanKind } from '@opentelemetry/api'
 import type { Attributes } from '@opentelemetry/api'
-import type { ToolCallEvent } from '../platform/crew-protocol.ts'
+import type { ToolCallEvent } from '../platform/crew-contract/crew-protocol.ts'
 
 /** The types of tools that call another service. */
 const REMOTE = new Set(['mcp', 'http', 'fetch'])

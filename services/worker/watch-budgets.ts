@@ -1,4 +1,4 @@
-import { listBudgetedOrganizations } from '../platform/budgets.ts'
+import { listBudgetedOrganizations } from '../platform/budgets/budgets.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 
 /** So long it takes at the most until the first budget of an organization holds. */

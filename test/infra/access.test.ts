@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { INTERNAL_DEFINITIONS } from '../../services/platform/internal-crew-definitions.ts'
+import { INTERNAL_DEFINITIONS } from '../../services/platform/definitions/internal-crew-definitions.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { checkManifest } from './support/kubernetes-schema.ts'
 import { manifests, podsOf } from './support/platform.ts'

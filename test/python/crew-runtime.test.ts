@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
-import { stepBase, stepKey } from '../../services/platform/step-key.ts'
+import { stepBase, stepKey } from '../../services/platform/crew-contract/step-key.ts'
 import { readCrewInputs } from '../../services/worker/deployments/read-crew-inputs.ts'
 import { runVerify } from '../../services/verify/verify.ts'
 import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { RecordedStep } from '../../services/platform/crew-protocol.ts'
+import type { RecordedStep } from '../../services/platform/crew-contract/crew-protocol.ts'
 import {
   buildPythonPackage,
   readPythonPackage,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
-import { parseCrewEvent } from '../../services/platform/crew-protocol.ts'
+import { parseCrewEvent } from '../../services/platform/crew-contract/crew-protocol.ts'
 import { bundledScript } from '../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -5,22 +5,25 @@ import { createProviders } from '../../services/oauth/providers.ts'
 import { createVault } from '../../services/oauth/vault.ts'
 import { createHttpTool } from '../../services/crew/tools/http.ts'
 import { openServer } from '../../services/crew/tools/mcp.ts'
-import { importCrew } from '../../services/platform/crewai/import-crew.ts'
-import { createLlmConnection } from '../../services/platform/llm-connections.ts'
-import { modelEndpoint } from '../../services/platform/model-endpoint.ts'
-import type { ConnectionSettings } from '../../services/platform/oauth-connections.ts'
-import { ensureOrganization } from '../../services/platform/organizations.ts'
+import { importCrew } from '../../services/platform/projects/crewai/import-crew.ts'
+import { createLlmConnection } from '../../services/platform/connections/llm-connections.ts'
+import { modelEndpoint } from '../../services/platform/connections/model-endpoint.ts'
+import type { ConnectionSettings } from '../../services/platform/connections/oauth-connections.ts'
+import { ensureOrganization } from '../../services/platform/people/organizations.ts'
 import {
   askPull,
   getRepository,
   saveRepository,
   takeRepository,
-} from '../../services/platform/source-repositories.ts'
-import { repositoryUrlProblem } from '../../services/platform/source-repository-fields.ts'
-import { createRepositorySeals } from '../../services/platform/source-repository-seals.ts'
-import { toolDefinitions } from '../../services/platform/tool-definitions.ts'
+} from '../../services/platform/crews/source-repositories.ts'
+import { repositoryUrlProblem } from '../../services/platform/crews/source-repository-fields.ts'
+import { createRepositorySeals } from '../../services/platform/crews/source-repository-seals.ts'
+import { toolDefinitions } from '../../services/platform/tools/tool-definitions.ts'
 import { readWebhook } from '../../services/platform/webhook-fields.ts'
-import { createWebhookKeys, createWebhookSecret } from '../../services/platform/webhook-keys.ts'
+import {
+  createWebhookKeys,
+  createWebhookSecret,
+} from '../../services/platform/webhooks/webhook-keys.ts'
 import { toError } from '../../services/shared/errors.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { createOutgoingGuard } from '../../services/shared/outgoing/guard.ts'

@@ -1,4 +1,4 @@
-import type { CrewDefinition } from '../../services/platform/crew-definition.ts'
+import type { CrewDefinition } from '../../services/platform/definitions/crew-definition.ts'
 
 /** A crew of two agents and two tasks that needs one input, `topic`. */
 export const definition: CrewDefinition = {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Automation } from '../../services/platform/automations.ts'
-import { createOwnAutomation } from '../../services/platform/own-crews.ts'
-import { ensureOrganization } from '../../services/platform/organizations.ts'
-import { storeSource } from '../../services/platform/sources.ts'
-import type { GitOrigin, Source } from '../../services/platform/sources.ts'
+import type { Automation } from '../../services/platform/automations/automations.ts'
+import { createOwnAutomation } from '../../services/platform/crews/own-crews.ts'
+import { ensureOrganization } from '../../services/platform/people/organizations.ts'
+import { storeSource } from '../../services/platform/crews/sources.ts'
+import type { GitOrigin, Source } from '../../services/platform/crews/sources.ts'
 import type { Database } from '../../services/shared/postgres/database.ts'
 
 /** Creates an automation of an organization that is to be made from a source. */

@@ -1,4 +1,4 @@
-import type { KnowledgeTexts } from '../../platform/knowledge-texts.ts'
+import type { KnowledgeTexts } from '../../platform/definitions/knowledge-texts.ts'
 import { answer } from '../tools/tool.ts'
 import type { CrewTool } from '../tools/tool.ts'
 import { toPassages } from './passages.ts'

@@ -1,5 +1,5 @@
-import type { Agent, CrewDefinition } from '../../platform/crew-definition.ts'
-import type { KickoffFiles } from '../../platform/kickoff-files.ts'
+import type { Agent, CrewDefinition } from '../../platform/definitions/crew-definition.ts'
+import type { KickoffFiles } from '../../platform/crew-contract/kickoff-files.ts'
 import type { CrewTool } from '../tools/tool.ts'
 import type { Toolbox } from '../tools/toolbox.ts'
 import { openFiles } from './files.ts'

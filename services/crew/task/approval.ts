@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { DECISIONS } from '../../platform/approval-decisions.ts'
-import { excerpt } from '../../platform/event-text.ts'
+import { DECISIONS } from '../../platform/definitions/approval-decisions.ts'
+import { excerpt } from '../../platform/crew-contract/event-text.ts'
 import { stepFailure } from '../steps.ts'
 import type { Steps } from '../steps.ts'
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { conditionHolds } from '../../platform/guardrails.ts'
-import type { Guardrail } from '../../platform/guardrails.ts'
+import { conditionHolds } from '../../platform/definitions/guardrails.ts'
+import type { Guardrail } from '../../platform/definitions/guardrails.ts'
 import { isOverdue } from '../../shared/bounded-call.ts'
 import { toError } from '../../shared/errors.ts'
 import type { JsonSchema } from '../../shared/json-schema.ts'

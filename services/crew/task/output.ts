@@ -1,5 +1,5 @@
-import type { Task } from '../../platform/crew-definition.ts'
-import { guardrailsOf } from '../../platform/crew-definition.ts'
+import type { Task } from '../../platform/definitions/crew-definition.ts'
+import { guardrailsOf } from '../../platform/definitions/crew-definition.ts'
 import { promptFor } from '../prompts.ts'
 import type { TaskOutput } from '../prompts.ts'
 import { openTalk } from '../run-agent.ts'

@@ -1,5 +1,5 @@
-import { orderTasks } from '../../platform/task-order.ts'
-import type { OrderedTask } from '../../platform/task-order.ts'
+import { orderTasks } from '../../platform/definitions/task-order.ts'
+import type { OrderedTask } from '../../platform/definitions/task-order.ts'
 
 interface TasksRun<Task, Output> {
   readonly tasks: readonly Task[]

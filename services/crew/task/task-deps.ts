@@ -1,4 +1,4 @@
-import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import type { CrewDefinition } from '../../platform/definitions/crew-definition.ts'
 import type { Llm } from '../llm.ts'
 import type { Material } from '../material/material.ts'
 import type { Steps } from '../steps.ts'

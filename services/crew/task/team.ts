@@ -1,4 +1,4 @@
-import type { Agent, CrewDefinition, Task } from '../../platform/crew-definition.ts'
+import type { Agent, CrewDefinition, Task } from '../../platform/definitions/crew-definition.ts'
 
 /** The agent that does a task, and those that it may give work to. */
 export interface Team {

@@ -1,4 +1,4 @@
-import type { ToolOf } from '../../platform/tool-definitions.ts'
+import type { ToolOf } from '../../platform/tools/tool-definitions.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
 import { isAllowed } from '../../shared/outgoing/allowed-places.ts'

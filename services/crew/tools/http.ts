@@ -1,4 +1,4 @@
-import type { PinnedOperation, ToolOf } from '../../platform/tool-definitions.ts'
+import type { PinnedOperation, ToolOf } from '../../platform/tools/tool-definitions.ts'
 import { readAddress } from '../../shared/outgoing/address.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'

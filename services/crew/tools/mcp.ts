@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PinnedTool, ToolOf } from '../../platform/tool-definitions.ts'
+import type { PinnedTool, ToolOf } from '../../platform/tools/tool-definitions.ts'
 import { openMcpSession } from '../../shared/mcp/client.ts'
 import type { McpSession } from '../../shared/mcp/client.ts'
 import type { McpToolResult } from '../../shared/mcp/messages.ts'

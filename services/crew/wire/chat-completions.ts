@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { limitFor } from '../../platform/model-calls.ts'
+import { limitFor } from '../../platform/connections/model-calls.ts'
 import { count, describeNothing, known, parseJson, toolArguments } from '../llm-answer.ts'
 import type { Completion } from '../llm-answer.ts'
 import type { ChatMessage, LlmCall } from '../llm-call.ts'

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { Actor } from '../../platform/audit.ts'
+import type { Actor } from '../../platform/audit/audit.ts'
 import { AppError } from '../../shared/errors.ts'
 import { completeAuthorization, isState, returnPageOf } from '../authorization.ts'
 import type { OauthApp, OauthDeps } from '../context.ts'

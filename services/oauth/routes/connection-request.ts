@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { NewConnection } from '../../platform/oauth-connections.ts'
+import type { NewConnection } from '../../platform/connections/oauth-connections.ts'
 import { AppError } from '../../shared/errors.ts'
 
 const ORGANIZATION_MAX = 2_147_483_647

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import { findConnection, listConnections } from '../../platform/oauth-connections.ts'
-import type { OauthConnection } from '../../platform/oauth-connections.ts'
+import { findConnection, listConnections } from '../../platform/connections/oauth-connections.ts'
+import type { OauthConnection } from '../../platform/connections/oauth-connections.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import { beginAuthorization } from '../authorization.ts'

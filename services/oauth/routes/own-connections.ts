@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import * as v from 'valibot'
-import { findConnection } from '../../platform/oauth-connections.ts'
+import { findConnection } from '../../platform/connections/oauth-connections.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import type { GetAccessToken } from '../access-token.ts'

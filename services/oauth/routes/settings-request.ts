@@ -1,7 +1,10 @@
 import * as v from 'valibot'
-import { AUTH_METHODS, CONNECTION_KINDS } from '../../platform/oauth-connections.ts'
-import type { ConnectionKind, ConnectionSettings } from '../../platform/oauth-connections.ts'
-import { toolKey } from '../../platform/tool-definitions.ts'
+import { AUTH_METHODS, CONNECTION_KINDS } from '../../platform/connections/oauth-connections.ts'
+import type {
+  ConnectionKind,
+  ConnectionSettings,
+} from '../../platform/connections/oauth-connections.ts'
+import { toolKey } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import { addressProblem as spellingProblem } from '../../shared/outgoing/address.ts'
 import { isAllowed, isPlace } from '../../shared/outgoing/allowed-places.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
-import type { TakenAuthorization } from '../../platform/oauth-authorizations.ts'
+import type { TakenAuthorization } from '../../platform/connections/oauth-authorizations.ts'
 import type { AppError } from '../../shared/errors.ts'
 
 type Html = ReturnType<typeof html>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { listFingerprints } from '../../platform/key-fingerprints.ts'
+import { listFingerprints } from '../../platform/connections/key-fingerprints.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'

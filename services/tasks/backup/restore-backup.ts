@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { isFingerprintOf } from '../../platform/key-fingerprints.ts'
-import type { SealingKeyName } from '../../platform/key-fingerprints.ts'
+import { isFingerprintOf } from '../../platform/connections/key-fingerprints.ts'
+import type { SealingKeyName } from '../../platform/connections/key-fingerprints.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { checkSizes, fileOf, findBackup, readDump, readManifest } from './archive.ts'

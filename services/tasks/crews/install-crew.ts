@@ -1,10 +1,13 @@
 import { setFlag } from '../../platform/feature-flags.ts'
-import { findCrewNamespace } from '../../platform/crew-namespace.ts'
-import { markDown, markOnline } from '../../platform/automations.ts'
-import type { Automation } from '../../platform/automations.ts'
-import { ensureInternalCrew } from '../../platform/internal-crews.ts'
-import { INTERNAL_CREWS, INTERNAL_DEFINITIONS } from '../../platform/internal-crew-definitions.ts'
-import type { InternalSlug } from '../../platform/internal-crew-definitions.ts'
+import { findCrewNamespace } from '../../platform/crews/crew-namespace.ts'
+import { markDown, markOnline } from '../../platform/automations/automations.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
+import { ensureInternalCrew } from '../../platform/crews/internal-crews.ts'
+import {
+  INTERNAL_CREWS,
+  INTERNAL_DEFINITIONS,
+} from '../../platform/definitions/internal-crew-definitions.ts'
+import type { InternalSlug } from '../../platform/definitions/internal-crew-definitions.ts'
 import { crewToken } from '../../shared/crew-token.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'

@@ -4,13 +4,17 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { isLeftOut, readEntryPath, refuseEntry } from '../../platform/source-archive/entry-path.ts'
+import {
+  isLeftOut,
+  readEntryPath,
+  refuseEntry,
+} from '../../platform/crews/source-archive/entry-path.ts'
 import {
   SOURCE_FILES_MAX,
   UNPACKED_BYTES_MAX,
   tooManyBytes,
   tooManyFiles,
-} from '../../platform/source-archive/limits.ts'
+} from '../../platform/crews/source-archive/limits.ts'
 import { AppError } from '../../shared/errors.ts'
 import { writeTar } from '../../shared/tar/write-tar.ts'
 import type { TarFile } from '../../shared/tar/write-tar.ts'

@@ -1,4 +1,4 @@
-import type { AutomationOauth } from '../../platform/automation-oauth.ts'
+import type { AutomationOauth } from '../../platform/automations/automation-oauth.ts'
 import { claimRules } from './claim-rules.ts'
 import { clientRules } from './client-rules.ts'
 import { headerRules } from './header-rules.ts'

@@ -1,4 +1,4 @@
-import type { TokenPolicy } from '../../platform/automation-oauth.ts'
+import type { TokenPolicy } from '../../platform/automations/automation-oauth.ts'
 
 /**
  * The reasons to refuse a token. All but the disclosed ones go to the log and the explain tool

@@ -2,7 +2,7 @@ import { constants, KeyObject, verify } from 'node:crypto'
 import type { SigningOptions } from 'node:crypto'
 import { errors, importJWK } from 'jose'
 import type { JWK } from 'jose'
-import type { Algorithm } from '../../platform/automation-oauth.ts'
+import type { Algorithm } from '../../platform/automations/automation-oauth.ts'
 import { fits } from './vet-keys.ts'
 
 /** The way an algorithm signs. */

@@ -1,4 +1,4 @@
-import type { AutomationOauth } from '../../platform/automation-oauth.ts'
+import type { AutomationOauth } from '../../platform/automations/automation-oauth.ts'
 import { toAppError } from '../../shared/errors.ts'
 import { fetchKeys } from './fetch-keys.ts'
 import type { FetchOptions, FetchStep } from './fetch-keys.ts'

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
-import { ALGORITHMS } from '../../platform/automation-oauth.ts'
-import type { Algorithm } from '../../platform/automation-oauth.ts'
+import { ALGORITHMS } from '../../platform/automations/automation-oauth.ts'
+import type { Algorithm } from '../../platform/automations/automation-oauth.ts'
 import { createDecoy } from './decoy.ts'
 import type { Decoy } from './decoy.ts'
 import type { KeyLookup, KeySet } from './key-set.ts'

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
 import * as v from 'valibot'
-import type { Algorithm } from '../../platform/automation-oauth.ts'
+import type { Algorithm } from '../../platform/automations/automation-oauth.ts'
 import { hasWeakPrimes } from './weak-primes.ts'
 
 const KEYS_MAX = 100

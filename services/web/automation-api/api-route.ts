@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { Log } from '../../shared/log.ts'
-import type { QueueRoom } from '../../platform/queue-room.ts'
+import type { QueueRoom } from '../../platform/runs/queue-room.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { WebConfig } from '../env.ts'

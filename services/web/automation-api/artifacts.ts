@@ -1,5 +1,5 @@
-import { findArtifact, listArtifacts } from '../../platform/run-artifacts.ts'
-import type { Artifact } from '../../platform/run-artifacts.ts'
+import { findArtifact, listArtifacts } from '../../platform/runs/run-artifacts.ts'
+import type { Artifact } from '../../platform/runs/run-artifacts.ts'
 import { AppError } from '../../shared/errors.ts'
 import { sendFile } from '../http/send-file.ts'
 import type { ApiRoute } from './api-route.ts'

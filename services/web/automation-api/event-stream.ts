@@ -1,5 +1,5 @@
-import { readEvents } from '../../platform/run-events.ts'
-import type { RunEvent } from '../../platform/run-events.ts'
+import { readEvents } from '../../platform/runs/run-events.ts'
+import type { RunEvent } from '../../platform/runs/run-events.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'

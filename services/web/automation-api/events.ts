@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { createHash } from 'node:crypto'
-import { EVENT_NUMBER_MAX, readEvents } from '../../platform/run-events.ts'
+import { EVENT_NUMBER_MAX, readEvents } from '../../platform/runs/run-events.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'

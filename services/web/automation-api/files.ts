@@ -1,5 +1,5 @@
-import { FILE_BYTES_MAX, fileTooLarge, storeInputFile } from '../../platform/input-files.ts'
-import type { SentContent } from '../../platform/file-types.ts'
+import { FILE_BYTES_MAX, fileTooLarge, storeInputFile } from '../../platform/runs/input-files.ts'
+import type { SentContent } from '../../platform/crew-contract/file-types.ts'
 import { AppError } from '../../shared/errors.ts'
 import { mediaType, readBody } from '../../shared/http/request-body.ts'
 import { readFileForm } from '../http/file-uploads.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import { findRun } from '../../platform/runs.ts'
-import type { Run } from '../../platform/runs.ts'
+import { findRun } from '../../platform/runs/runs.ts'
+import type { Run } from '../../platform/runs/runs.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../context.ts'

@@ -1,5 +1,5 @@
-import { getDefinition } from '../../platform/automations.ts'
-import { inputFields } from '../../platform/crew-inputs.ts'
+import { getDefinition } from '../../platform/automations/automations.ts'
+import { inputFields } from '../../platform/definitions/crew-inputs.ts'
 import { describeAutomation } from '../openapi/describe-automation.ts'
 import type { ApiRoute } from './api-route.ts'
 

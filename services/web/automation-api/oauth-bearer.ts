@@ -1,4 +1,4 @@
-import { recordClient } from '../../platform/client-sightings.ts'
+import { recordClient } from '../../platform/automations/client-sightings.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { Gate, Verdict } from '../access-token/gate.ts'
 import type { Reason } from '../access-token/rule.ts'

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { listAuthorizationServers } from '../../platform/automation-oauth.ts'
+import { listAuthorizationServers } from '../../platform/automations/automation-oauth.ts'
 import { RESOURCE_METADATA_PATH } from './challenge.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 

@@ -1,8 +1,8 @@
-import type { Run, RunStatus } from '../../platform/runs.ts'
-import { BUDGET_EXCEEDED, describeStop, toWireStop } from '../../platform/budget-stops.ts'
-import type { StoppedRun } from '../../platform/budget-stops.ts'
-import type { Approval } from '../../platform/run-approvals.ts'
-import type { RunTask } from '../../platform/run-tasks.ts'
+import type { Run, RunStatus } from '../../platform/runs/runs.ts'
+import { BUDGET_EXCEEDED, describeStop, toWireStop } from '../../platform/budgets/budget-stops.ts'
+import type { StoppedRun } from '../../platform/budgets/budget-stops.ts'
+import type { Approval } from '../../platform/runs/run-approvals.ts'
+import type { RunTask } from '../../platform/runs/run-tasks.ts'
 
 /** The same status for clients that poll for a state in capitals. */
 export const STATES = {

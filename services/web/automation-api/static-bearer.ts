@@ -1,5 +1,5 @@
-import { findAutomationToken, isStaticToken } from '../../platform/static-tokens.ts'
-import type { TokenScope } from '../../platform/token-limits.ts'
+import { findAutomationToken, isStaticToken } from '../../platform/automations/static-tokens.ts'
+import type { TokenScope } from '../../platform/automations/token-limits.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { BearerScheme } from './bearer.ts'
 

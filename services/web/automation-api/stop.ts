@@ -1,4 +1,4 @@
-import { findRun, stopRun } from '../../platform/runs.ts'
+import { findRun, stopRun } from '../../platform/runs/runs.ts'
 import { AppError } from '../../shared/errors.ts'
 import { runEntry } from '../callers/audit-entries.ts'
 import { createAudited } from '../callers/audited.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import type { Actor } from '../../platform/audit.ts'
-import type { User } from '../../platform/users.ts'
+import type { Actor } from '../../platform/audit/audit.ts'
+import type { User } from '../../platform/people/users.ts'
 import type { WebDeps } from '../context.ts'
 import { clientAddress } from './client-address.ts'
 

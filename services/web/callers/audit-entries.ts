@@ -1,10 +1,10 @@
-import type { AuditEntry } from '../../platform/audit.ts'
-import type { Automation } from '../../platform/automations.ts'
-import type { BudgetKey, BudgetLimits } from '../../platform/budgets.ts'
-import type { VersionKey } from '../../platform/project-versions.ts'
-import type { OwnLimits } from '../../platform/organization-limits.ts'
-import type { Organization } from '../../platform/organizations.ts'
-import type { Project } from '../../platform/projects.ts'
+import type { AuditEntry } from '../../platform/audit/audit.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
+import type { BudgetKey, BudgetLimits } from '../../platform/budgets/budgets.ts'
+import type { VersionKey } from '../../platform/projects/project-versions.ts'
+import type { OwnLimits } from '../../platform/people/organization-limits.ts'
+import type { Organization } from '../../platform/people/organizations.ts'
+import type { Project } from '../../platform/projects/projects.ts'
 
 /** Returns the entry of the audit about a new project. */
 export const projectEntry = ({ id, name }: Pick<Project, 'id' | 'name'>): AuditEntry => ({

@@ -1,5 +1,5 @@
-import { writeAudit } from '../../platform/audit.ts'
-import type { Actor, AuditEntry } from '../../platform/audit.ts'
+import { writeAudit } from '../../platform/audit/audit.ts'
+import type { Actor, AuditEntry } from '../../platform/audit/audit.ts'
 import type { Wide } from '../../shared/log.ts'
 import type { Database, Transaction } from '../../shared/postgres/database.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { matchedRoutes } from 'hono/route'
-import type { Session } from '../../platform/sessions.ts'
+import type { Session } from '../../platform/people/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 import { hasRight } from './right.ts'

@@ -1,5 +1,5 @@
-import type { Limits } from '../../platform/organization-limits.ts'
-import { createQueueRoom } from '../../platform/queue-room.ts'
+import type { Limits } from '../../platform/people/organization-limits.ts'
+import { createQueueRoom } from '../../platform/runs/queue-room.ts'
 import type { WebDeps, WebOptions } from '../context.ts'
 import type { WebConfig } from '../env.ts'
 import { createCallLimits } from './call-limits.ts'

@@ -1,4 +1,4 @@
-import type { OrganizationRole } from '../../platform/memberships.ts'
+import type { OrganizationRole } from '../../platform/people/memberships.ts'
 
 type Right = OrganizationRole | 'anybody'
 

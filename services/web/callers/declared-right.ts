@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
-import type { OrganizationRole } from '../../platform/memberships.ts'
+import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import { isRole } from './right.ts'
 import type { RightOfRoute } from './right.ts'
 

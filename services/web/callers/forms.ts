@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { Session } from '../../platform/sessions.ts'
+import type { Session } from '../../platform/people/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { SignedIn } from '../context.ts'
 import { CSRF_FIELD } from './csrf-field.ts'

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { findOrganizationToken, isStaticToken } from '../../platform/static-tokens.ts'
+import { findOrganizationToken, isStaticToken } from '../../platform/automations/static-tokens.ts'
 import { bearerToken } from '../../shared/http/bearer-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'

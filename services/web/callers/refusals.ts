@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import { writeRefusal } from '../../platform/audit.ts'
-import type { Actor } from '../../platform/audit.ts'
+import { writeRefusal } from '../../platform/audit/audit.ts'
+import type { Actor } from '../../platform/audit/audit.ts'
 import { toError } from '../../shared/errors.ts'
 import { routeOf } from '../../shared/http/route-of.ts'
 import type { WebDeps } from '../context.ts'

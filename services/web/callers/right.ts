@@ -1,6 +1,6 @@
-import { includesRole, ORGANIZATION_ROLES } from '../../platform/memberships.ts'
-import type { OrganizationRole } from '../../platform/memberships.ts'
-import type { Session } from '../../platform/sessions.ts'
+import { includesRole, ORGANIZATION_ROLES } from '../../platform/people/memberships.ts'
+import type { OrganizationRole } from '../../platform/people/memberships.ts'
+import type { Session } from '../../platform/people/sessions.ts'
 
 /**
  * Who may call a route: anybody; whoever has a token of an organization; a person with a session,

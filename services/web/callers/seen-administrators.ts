@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Session } from '../../platform/sessions.ts'
+import type { Session } from '../../platform/people/sessions.ts'
 
 const KEPT_MS = 10 * 60 * 1000
 const SESSIONS_MAX = 100

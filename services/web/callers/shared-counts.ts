@@ -1,5 +1,5 @@
-import { listOwnRates, shareCalls } from '../../platform/api-calls.ts'
-import type { OwnRates } from '../../platform/api-calls.ts'
+import { listOwnRates, shareCalls } from '../../platform/automations/api-calls.ts'
+import type { OwnRates } from '../../platform/automations/api-calls.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'

@@ -1,5 +1,5 @@
-import type { Actor } from '../../platform/audit.ts'
-import type { Starter, Trigger } from '../../platform/runs.ts'
+import type { Actor } from '../../platform/audit/audit.ts'
+import type { Starter, Trigger } from '../../platform/runs/runs.ts'
 
 const LENGTH_MAX = 300
 

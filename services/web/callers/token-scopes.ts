@@ -1,5 +1,5 @@
-import type { TokenRefusal } from '../../platform/static-tokens.ts'
-import type { TokenScope } from '../../platform/token-limits.ts'
+import type { TokenRefusal } from '../../platform/automations/static-tokens.ts'
+import type { TokenScope } from '../../platform/automations/token-limits.ts'
 import { AppError } from '../../shared/errors.ts'
 import { NOUNS } from '../nouns/list.ts'
 import { scopeAt } from '../resources/rights.ts'

@@ -5,9 +5,9 @@ import {
   removeRepository,
   saveRepository,
   setWebhookSecret,
-} from '../../platform/source-repositories.ts'
-import type { RepositoryPlace } from '../../platform/source-repositories.ts'
-import { createRepositorySeals } from '../../platform/source-repository-seals.ts'
+} from '../../platform/crews/source-repositories.ts'
+import type { RepositoryPlace } from '../../platform/crews/source-repositories.ts'
+import { createRepositorySeals } from '../../platform/crews/source-repository-seals.ts'
 import type { WebDeps } from '../context.ts'
 import type { Acting } from '../callers/audited.ts'
 import type { OwnCrew } from './own-crew.ts'

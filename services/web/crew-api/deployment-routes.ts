@@ -8,11 +8,11 @@ import {
   listCrewDeployments,
   noDeployment,
   rollBack,
-} from '../../platform/crew-deployments.ts'
-import type { CrewDeployment } from '../../platform/crew-deployments.ts'
-import { LOG_STREAMS, readCrewLog } from '../../platform/crew-logs.ts'
-import { storeArchive } from '../../platform/source-archive/store-archive.ts'
-import { forgetSources } from '../../platform/sources.ts'
+} from '../../platform/crews/crew-deployments.ts'
+import type { CrewDeployment } from '../../platform/crews/crew-deployments.ts'
+import { LOG_STREAMS, readCrewLog } from '../../platform/crews/crew-logs.ts'
+import { storeArchive } from '../../platform/crews/source-archive/store-archive.ts'
+import { forgetSources } from '../../platform/crews/sources.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { mediaType } from '../../shared/http/request-body.ts'

@@ -1,10 +1,10 @@
-import type { AutomationLife } from '../../platform/automation-life.ts'
-import type { Automation } from '../../platform/automations.ts'
-import type { ListedDeployment } from '../../platform/crew-deployments.ts'
-import { toSettingsFields } from '../../platform/crew-settings-fields.ts'
-import type { CrewSettings } from '../../platform/crew-settings.ts'
-import type { SourceRepository } from '../../platform/source-repositories.ts'
-import type { CrewVariable } from '../../platform/crew-variables.ts'
+import type { AutomationLife } from '../../platform/crews/automation-life.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
+import type { ListedDeployment } from '../../platform/crews/crew-deployments.ts'
+import { toSettingsFields } from '../../platform/crews/crew-settings-fields.ts'
+import type { CrewSettings } from '../../platform/crews/crew-settings.ts'
+import type { SourceRepository } from '../../platform/crews/source-repositories.ts'
+import type { CrewVariable } from '../../platform/crews/crew-variables.ts'
 
 /** Returns a repository as the API shows it: without its secrets. */
 export const repositoryDocument = (repository: SourceRepository, webhookUrl: string) => ({

@@ -1,4 +1,4 @@
-import type { Automation } from '../../platform/automations.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
 import type { Database, Transaction } from '../../shared/postgres/database.ts'
 import { createAudited } from '../callers/audited.ts'
 import type { Acting } from '../callers/audited.ts'

@@ -1,13 +1,13 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import * as v from 'valibot'
-import { getRepository } from '../../platform/source-repositories.ts'
+import { getRepository } from '../../platform/crews/source-repositories.ts'
 import {
   repositoryDirectoryProblem,
   repositoryRefProblem,
   repositoryTokenProblem,
   repositoryUrlProblem,
-} from '../../platform/source-repository-fields.ts'
+} from '../../platform/crews/source-repository-fields.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'

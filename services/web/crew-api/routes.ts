@@ -1,22 +1,26 @@
 import { Hono } from 'hono'
 import * as v from 'valibot'
-import { writeAudit } from '../../platform/audit.ts'
-import { createOwnAutomation } from '../../platform/own-crews.ts'
-import { checkResources } from '../../platform/crew-resources.ts'
-import { checkReach, reachRulesOf } from '../../platform/crew-reach.ts'
-import { findAutomation } from '../../platform/automations.ts'
-import { listCrewDeployments } from '../../platform/crew-deployments.ts'
-import { changeSettings, crewSettingsFields } from '../../platform/crew-settings-fields.ts'
-import type { CrewSettingsFields } from '../../platform/crew-settings-fields.ts'
-import type { CrewSettings } from '../../platform/crew-settings.ts'
+import { writeAudit } from '../../platform/audit/audit.ts'
+import { createOwnAutomation } from '../../platform/crews/own-crews.ts'
+import { checkResources } from '../../platform/crews/crew-resources.ts'
+import { checkReach, reachRulesOf } from '../../platform/crews/crew-reach.ts'
+import { findAutomation } from '../../platform/automations/automations.ts'
+import { listCrewDeployments } from '../../platform/crews/crew-deployments.ts'
+import { changeSettings, crewSettingsFields } from '../../platform/crews/crew-settings-fields.ts'
+import type { CrewSettingsFields } from '../../platform/crews/crew-settings-fields.ts'
+import type { CrewSettings } from '../../platform/crews/crew-settings.ts'
 import {
   getAutomationLife,
   removeAutomation,
   startAutomation,
   stopAutomation,
-} from '../../platform/automation-life.ts'
-import { findCrewSettings, restartCrew, saveCrewSettings } from '../../platform/crew-settings.ts'
-import { projectNameProblem } from '../../platform/projects.ts'
+} from '../../platform/crews/automation-life.ts'
+import {
+  findCrewSettings,
+  restartCrew,
+  saveCrewSettings,
+} from '../../platform/crews/crew-settings.ts'
+import { projectNameProblem } from '../../platform/projects/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Database } from '../../shared/postgres/database.ts'

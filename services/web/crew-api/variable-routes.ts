@@ -1,12 +1,15 @@
 import { Hono } from 'hono'
 import * as v from 'valibot'
-import { variableNameProblem, variableValueProblem } from '../../platform/crew-variable-fields.ts'
+import {
+  variableNameProblem,
+  variableValueProblem,
+} from '../../platform/crews/crew-variable-fields.ts'
 import {
   createVariableSeals,
   deleteCrewVariable,
   listCrewVariables,
   setCrewVariable,
-} from '../../platform/crew-variables.ts'
+} from '../../platform/crews/crew-variables.ts'
 import { AppError } from '../../shared/errors.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'

@@ -1,7 +1,7 @@
-import { inputNames } from '../../platform/crew-inputs.ts'
-import type { RunRecord } from '../../platform/run-history.ts'
-import type { Version } from '../../platform/project-versions.ts'
-import type { Project } from '../../platform/projects.ts'
+import { inputNames } from '../../platform/definitions/crew-inputs.ts'
+import type { RunRecord } from '../../platform/runs/run-history.ts'
+import type { Version } from '../../platform/projects/project-versions.ts'
+import type { Project } from '../../platform/projects/projects.ts'
 
 /** Returns a project as the designer shows it. */
 export function projectDocument(project: Project) {

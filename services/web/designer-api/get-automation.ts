@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import { findAutomation } from '../../platform/automations.ts'
-import type { Automation } from '../../platform/automations.ts'
+import { findAutomation } from '../../platform/automations/automations.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { OrganizationCall } from '../context.ts'

@@ -1,9 +1,13 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { findOwnLimits, ownLimits, saveOwnLimits } from '../../platform/organization-limits.ts'
-import type { Limits, OwnLimits } from '../../platform/organization-limits.ts'
-import { findOrganization } from '../../platform/organizations.ts'
-import type { Organization } from '../../platform/organizations.ts'
+import {
+  findOwnLimits,
+  ownLimits,
+  saveOwnLimits,
+} from '../../platform/people/organization-limits.ts'
+import type { Limits, OwnLimits } from '../../platform/people/organization-limits.ts'
+import { findOrganization } from '../../platform/people/organizations.ts'
+import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import { limitsEntry } from '../callers/audit-entries.ts'

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { createProject, findProject, listProjects } from '../../platform/projects.ts'
+import { createProject, findProject, listProjects } from '../../platform/projects/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { projectEntry } from '../callers/audit-entries.ts'
 import { createAudited } from '../callers/audited.ts'

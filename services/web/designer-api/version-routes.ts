@@ -7,10 +7,10 @@ import {
   pinDraft,
   publishDraft,
   updateDraft,
-} from '../../platform/project-versions.ts'
-import type { VersionKey } from '../../platform/project-versions.ts'
-import type { ProjectKey } from '../../platform/projects.ts'
-import { findProject } from '../../platform/projects.ts'
+} from '../../platform/projects/project-versions.ts'
+import type { VersionKey } from '../../platform/projects/project-versions.ts'
+import type { ProjectKey } from '../../platform/projects/projects.ts'
+import { findProject } from '../../platform/projects/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { versionEntry } from '../callers/audit-entries.ts'
 import { createAudited } from '../callers/audited.ts'

@@ -1,4 +1,4 @@
-import type { ReadVariable } from '../../platform/llm-usage.ts'
+import type { ReadVariable } from '../../platform/connections/llm-usage.ts'
 import type { KubernetesAddress } from '../../shared/kubernetes/client.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { Html } from '../console/frame/parts.ts'

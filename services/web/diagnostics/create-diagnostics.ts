@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Hono } from 'hono'
-import { readerOf } from '../../platform/llm-usage.ts'
+import { readerOf } from '../../platform/connections/llm-usage.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import type { Log } from '../../shared/log.ts'
 import { databaseAddress } from '../../shared/postgres/address.ts'

@@ -1,4 +1,4 @@
-import { FILE_BYTES_MAX, fileTooLarge } from '../../platform/input-files.ts'
+import { FILE_BYTES_MAX, fileTooLarge } from '../../platform/runs/input-files.ts'
 import { limitConcurrency } from './limit-concurrency.ts'
 import { readMultipart } from './multipart.ts'
 import type { MultipartForm } from './multipart.ts'

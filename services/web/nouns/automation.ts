@@ -1,5 +1,5 @@
-import { findAutomation } from '../../platform/automations.ts'
-import type { Automation } from '../../platform/automations.ts'
+import { findAutomation } from '../../platform/automations/automations.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
 import { automationHead } from '../console/frame/automation-tabs.ts'
 import { uuid } from '../openapi/parts.ts'
 import type { Parent } from '../resources/declaration.ts'

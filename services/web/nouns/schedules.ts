@@ -1,10 +1,10 @@
 import { html } from 'hono/html'
 import * as v from 'valibot'
-import { getDefinition } from '../../platform/automations.ts'
-import type { Automation } from '../../platform/automations.ts'
-import { inputFields } from '../../platform/crew-inputs.ts'
-import { proposedInputs } from '../../platform/input-schema.ts'
-import { readSchedule } from '../../platform/schedule-fields.ts'
+import { getDefinition } from '../../platform/automations/automations.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
+import { inputFields } from '../../platform/definitions/crew-inputs.ts'
+import { proposedInputs } from '../../platform/definitions/input-schema.ts'
+import { readSchedule } from '../../platform/schedules/schedule-fields.ts'
 import {
   comingTimes,
   createSchedule,
@@ -16,8 +16,8 @@ import {
   resumeSchedule,
   SCHEDULES_MAX,
   updateSchedule,
-} from '../../platform/schedules.ts'
-import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules.ts'
+} from '../../platform/schedules/schedules.ts'
+import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules/schedules.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'

@@ -1,10 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import * as v from 'valibot'
-import type { Automation } from '../../platform/automations.ts'
-import { isDeliveryId, listDeliveries, sendTestMessage } from '../../platform/webhook-deliveries.ts'
+import type { Automation } from '../../platform/automations/automations.ts'
+import {
+  isDeliveryId,
+  listDeliveries,
+  sendTestMessage,
+} from '../../platform/webhooks/webhook-deliveries.ts'
 import { readWebhook, URL_LENGTH_MAX } from '../../platform/webhook-fields.ts'
-import { createWebhookKeys, createWebhookSecret } from '../../platform/webhook-keys.ts'
+import { createWebhookKeys, createWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -17,8 +21,8 @@ import {
   rotateWebhookKey,
   updateWebhook,
   WEBHOOKS_MAX,
-} from '../../platform/webhooks.ts'
-import type { EventType, Webhook, WebhookFields } from '../../platform/webhooks.ts'
+} from '../../platform/webhooks/webhooks.ts'
+import type { EventType, Webhook, WebhookFields } from '../../platform/webhooks/webhooks.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { createWebhookGuard } from '../../shared/outgoing/webhook-guard.ts'

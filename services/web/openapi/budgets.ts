@@ -1,6 +1,6 @@
-import { BUDGET_EXCEEDED } from '../../platform/budget-stops.ts'
-import { BUDGET_PERIODS } from '../../platform/budget-room.ts'
-import { UNPRICED, USD_MAX } from '../../platform/budgets.ts'
+import { BUDGET_EXCEEDED } from '../../platform/budgets/budget-stops.ts'
+import { BUDGET_PERIODS } from '../../platform/budgets/budget-room.ts'
+import { UNPRICED, USD_MAX } from '../../platform/budgets/budgets.ts'
 import {
   body,
   closed,

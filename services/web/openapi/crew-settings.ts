@@ -4,8 +4,8 @@ import {
   IDLE_MINUTES_MAX,
   PYTHON_VERSIONS,
   REPLICAS_MAX,
-} from '../../platform/crew-settings-fields.ts'
-import { CREW_WAYS } from '../../platform/crew-settings.ts'
+} from '../../platform/crews/crew-settings-fields.ts'
+import { CREW_WAYS } from '../../platform/crews/crew-settings.ts'
 import { integer, list, nullable, text } from './parts.ts'
 
 const orNull = (values: readonly string[], description: string) =>

@@ -1,8 +1,8 @@
-import { AUTOMATION_STATUSES } from '../../platform/automations.ts'
-import { CREW_STATES } from '../../platform/crew-deployments.ts'
-import { LOG_STREAMS } from '../../platform/crew-logs.ts'
-import { CREW_WAYS } from '../../platform/crew-settings.ts'
-import { VARIABLE_NAME } from '../../platform/crew-variable-fields.ts'
+import { AUTOMATION_STATUSES } from '../../platform/automations/automations.ts'
+import { CREW_STATES } from '../../platform/crews/crew-deployments.ts'
+import { LOG_STREAMS } from '../../platform/crews/crew-logs.ts'
+import { CREW_WAYS } from '../../platform/crews/crew-settings.ts'
+import { VARIABLE_NAME } from '../../platform/crews/crew-variable-fields.ts'
 import {
   body,
   closed,

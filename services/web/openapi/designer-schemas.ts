@@ -1,6 +1,6 @@
-import { crewDefinitionSchema } from '../../platform/crew-definition-schema.ts'
-import { PROJECT_NAME } from '../../platform/projects.ts'
-import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
+import { crewDefinitionSchema } from '../../platform/definitions/crew-definition-schema.ts'
+import { PROJECT_NAME } from '../../platform/projects/projects.ts'
+import { PROBLEM_LEVELS } from '../../platform/projects/crewai/report.ts'
 import {
   closed,
   integer,

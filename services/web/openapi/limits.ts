@@ -1,4 +1,4 @@
-import { LIMIT_MAX } from '../../platform/organization-limits.ts'
+import { LIMIT_MAX } from '../../platform/people/organization-limits.ts'
 import { body, closed, json, nullable, parameter, problem, refusedTokens, schema } from './parts.ts'
 
 const bounds = { minimum: 0, maximum: LIMIT_MAX }

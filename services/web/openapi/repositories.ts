@@ -5,7 +5,7 @@ import {
   REPOSITORY_TOKEN,
   REPOSITORY_TOKEN_MAX,
   REPOSITORY_URL_MAX,
-} from '../../platform/source-repository-fields.ts'
+} from '../../platform/crews/source-repository-fields.ts'
 import { automation, BAD_BODY, NONE, operation, PATH, reads, WRITES } from './crews.ts'
 import { body, closed, json, nullable, perhapsMoment, text } from './parts.ts'
 

@@ -1,4 +1,4 @@
-import { ORIGIN_ACTIONS, RUN_STATUSES, TRIGGERS } from '../../platform/runs.ts'
+import { ORIGIN_ACTIONS, RUN_STATUSES, TRIGGERS } from '../../platform/runs/runs.ts'
 import { STATES } from '../automation-api/run-status.ts'
 import {
   closed,

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '../../platform/webhooks.ts'
+import { EVENT_TYPES } from '../../platform/webhooks/webhooks.ts'
 import { body, integer, moment, parameter, text, uuid } from './parts.ts'
 
 const headerOf = (name: string, description: string) =>

@@ -6,8 +6,8 @@ import {
   checkPath,
   isProjectFile,
   tooLarge,
-} from '../../platform/crewai/project-files.ts'
-import type { ProjectFiles } from '../../platform/crewai/project-files.ts'
+} from '../../platform/projects/crewai/project-files.ts'
+import type { ProjectFiles } from '../../platform/projects/crewai/project-files.ts'
 import { AppError } from '../../shared/errors.ts'
 
 const SYMBOLIC_LINK = 0o120000

@@ -1,6 +1,6 @@
-import { importCrew } from '../../platform/crewai/import-crew.ts'
-import type { CrewImport } from '../../platform/crewai/import-crew.ts'
-import type { ProjectFiles } from '../../platform/crewai/project-files.ts'
+import { importCrew } from '../../platform/projects/crewai/import-crew.ts'
+import type { CrewImport } from '../../platform/projects/crewai/import-crew.ts'
+import type { ProjectFiles } from '../../platform/projects/crewai/project-files.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 
 /** Each holds a project in memory, and reads it in one go. */

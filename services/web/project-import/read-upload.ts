@@ -6,8 +6,8 @@ import {
   PROJECT_FILES_MAX,
   checkPath,
   isProjectFile,
-} from '../../platform/crewai/project-files.ts'
-import type { ProjectFiles } from '../../platform/crewai/project-files.ts'
+} from '../../platform/projects/crewai/project-files.ts'
+import type { ProjectFiles } from '../../platform/projects/crewai/project-files.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readBody } from '../../shared/http/request-body.ts'
 import { isZip, otherArchive, readZip } from './archive.ts'

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../platform/audit.ts'
+import type { AuditEntry } from '../../platform/audit/audit.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Transaction } from '../../shared/postgres/database.ts'
 import { createAudited } from '../callers/audited.ts'

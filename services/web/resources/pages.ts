@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../platform/sessions.ts'
+import type { Session } from '../../platform/people/sessions.ts'
 import { confirmPage } from '../console/frame/confirm-page.ts'
 import { plural } from '../console/frame/format.ts'
 import { page as frame } from '../console/frame/layout.ts'

@@ -1,4 +1,4 @@
-import type { TokenScope } from '../../platform/token-limits.ts'
+import type { TokenScope } from '../../platform/automations/token-limits.ts'
 import type { RightOfRoute } from '../callers/right.ts'
 import type { Reader } from './declaration.ts'
 import { namesOf } from './names.ts'

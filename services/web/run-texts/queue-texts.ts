@@ -1,5 +1,5 @@
 import { createBell } from '../../shared/bell.ts'
-import type { RunText } from '../../platform/run-texts.ts'
+import type { RunText } from '../../platform/runs/run-texts.ts'
 import type { TextWatch } from './text-watch.ts'
 
 /** The parts that wait for a slow reader; the oldest are left out, and offsets tell that. */

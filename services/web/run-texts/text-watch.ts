@@ -1,5 +1,5 @@
-import { readRunText, RUN_TEXT, tellFollowed } from '../../platform/run-texts.ts'
-import type { RunText } from '../../platform/run-texts.ts'
+import { readRunText, RUN_TEXT, tellFollowed } from '../../platform/runs/run-texts.ts'
+import type { RunText } from '../../platform/runs/run-texts.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'

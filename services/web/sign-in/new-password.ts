@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { PASSWORD_MIN_LENGTH } from '../../platform/passwords.ts'
+import { PASSWORD_MIN_LENGTH } from '../../platform/people/passwords.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Html } from '../console/frame/parts.ts'
 import type { PasswordChecks } from './password-checks.ts'

@@ -1,6 +1,10 @@
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { createSession, deleteExpiredSessions, deleteSession } from '../../platform/sessions.ts'
+import {
+  createSession,
+  deleteExpiredSessions,
+  deleteSession,
+} from '../../platform/people/sessions.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { clientAddress } from '../callers/client-address.ts'
 import { cookieNames, cookieOptions } from '../callers/cookies.ts'

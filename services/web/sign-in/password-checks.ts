@@ -1,4 +1,4 @@
-import { hashPassword, verifyPassword } from '../../platform/passwords.ts'
+import { hashPassword, verifyPassword } from '../../platform/people/passwords.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 
 const busy = 'Too many people sign in right now. Try again in a moment.'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import { PASSWORD_MIN_LENGTH } from '../../platform/passwords.ts'
-import type { Session } from '../../platform/sessions.ts'
+import { PASSWORD_MIN_LENGTH } from '../../platform/people/passwords.ts'
+import type { Session } from '../../platform/people/sessions.ts'
 import { page } from '../console/frame/layout.ts'
 import { csrfField, problemBox } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { deleteSession } from '../../platform/sessions.ts'
+import { deleteSession } from '../../platform/people/sessions.ts'
 import type { Wide } from '../../shared/log.ts'
 import { clientAddress } from '../callers/client-address.ts'
 import { cookieNames, cookieOptions } from '../callers/cookies.ts'

@@ -2,11 +2,15 @@ import {
   clearFailures,
   countFailure,
   throttledForSeconds,
-} from '../../platform/sign-in-failures.ts'
-import { accountSubject } from '../../platform/accounts.ts'
-import type { Throttle } from '../../platform/sign-in-failures.ts'
-import { createSession, deleteExpiredSessions, deleteSession } from '../../platform/sessions.ts'
-import { findCredentials } from '../../platform/users.ts'
+} from '../../platform/people/sign-in-failures.ts'
+import { accountSubject } from '../../platform/people/accounts.ts'
+import type { Throttle } from '../../platform/people/sign-in-failures.ts'
+import {
+  createSession,
+  deleteExpiredSessions,
+  deleteSession,
+} from '../../platform/people/sessions.ts'
+import { findCredentials } from '../../platform/people/users.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 
 /** An attempt to sign in with a password. */

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { findSource, loadSource } from '../../platform/sources.ts'
+import { findSource, loadSource } from '../../platform/crews/sources.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isSourceLink } from '../../shared/source-link.ts'
 import type { WebApp, WebDeps } from '../context.ts'

@@ -1,4 +1,4 @@
-import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import type { CrewDefinition } from '../../platform/definitions/crew-definition.ts'
 import { oauthServiceOf } from '../../shared/oauth-service.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { createToolGuard } from '../../shared/outgoing/tool-guard.ts'

@@ -1,6 +1,9 @@
-import { findNamedConnections, listConnections } from '../../platform/oauth-connections.ts'
-import { connectedTools, misdirection } from '../../platform/tool-connections.ts'
-import type { Tool } from '../../platform/tool-definitions.ts'
+import {
+  findNamedConnections,
+  listConnections,
+} from '../../platform/connections/oauth-connections.ts'
+import { connectedTools, misdirection } from '../../platform/connections/tool-connections.ts'
+import type { Tool } from '../../platform/tools/tool-definitions.ts'
 import { didYouMean } from '../../shared/closest.ts'
 import { getConnectionToken } from '../../shared/oauth-service.ts'
 import type { OauthServiceAccess } from '../../shared/oauth-service.ts'

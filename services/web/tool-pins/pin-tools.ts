@@ -1,5 +1,5 @@
-import type { CrewDefinition } from '../../platform/crew-definition.ts'
-import type { PinnedTool, Tool, ToolOf } from '../../platform/tool-definitions.ts'
+import type { CrewDefinition } from '../../platform/definitions/crew-definition.ts'
+import type { PinnedTool, Tool, ToolOf } from '../../platform/tools/tool-definitions.ts'
 import { didYouMean } from '../../shared/closest.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { PARAMETER_PLACES } from '../../platform/tool-definitions.ts'
-import type { PinnedOperation } from '../../platform/tool-definitions.ts'
+import { PARAMETER_PLACES } from '../../platform/tools/tool-definitions.ts'
+import type { PinnedOperation } from '../../platform/tools/tool-definitions.ts'
 import { didYouMean } from '../../shared/closest.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'

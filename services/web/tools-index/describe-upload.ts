@@ -4,8 +4,8 @@ import {
   isVersionSpecifier,
   normalizeToolName,
   parseToolFilename,
-} from '../../platform/python-packages.ts'
-import type { ToolDescription } from '../../platform/tool-uploads.ts'
+} from '../../platform/tools/python-packages.ts'
+import type { ToolDescription } from '../../platform/tools/tool-uploads.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { UploadFields } from './upload-form.ts'
 

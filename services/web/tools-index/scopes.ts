@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { ensureToolRepository, findToolRepository } from '../../platform/tools.ts'
+import { ensureToolRepository, findToolRepository } from '../../platform/tools/tools.ts'
 import { AppError } from '../../shared/errors.ts'
 import { requireToolsReader } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'

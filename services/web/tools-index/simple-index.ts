@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html'
-import type { Tool } from '../../platform/tools.ts'
+import type { Tool } from '../../platform/tools/tools.ts'
 
 const API_VERSION = '1.1'
 /** The media type of the JSON form (PEP 691). */

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
 import type { BusboyInstance } from '@fastify/busboy'
-import { TOOL_BYTES_MAX, tooLarge } from '../../platform/tool-uploads.ts'
+import { TOOL_BYTES_MAX, tooLarge } from '../../platform/tools/tool-uploads.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { mediaType } from '../../shared/http/request-body.ts'
 

@@ -1,6 +1,6 @@
 import { signCollectorToken } from '../../shared/collector-token.ts'
 import { deadline } from '../../shared/deadline.ts'
-import type { TraceToken } from '../../platform/trace-tokens.ts'
+import type { TraceToken } from '../../platform/traces/trace-tokens.ts'
 import { callCollector, COLLECTOR_MS } from './collector-call.ts'
 import type { CollectorPlace } from './collector-call.ts'
 

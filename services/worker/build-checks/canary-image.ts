@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { BuildProblem, BuildProblemCode } from '../../platform/build-checks.ts'
+import type { BuildProblem, BuildProblemCode } from '../../platform/crews/build-checks.ts'
 import { tryBuild } from '../deployments/kubernetes/build-image.ts'
 import type { BuildPart } from '../deployments/kubernetes/build-image.ts'
 import { REACH_WEB } from '../deployments/kubernetes/build-job.ts'

@@ -1,4 +1,4 @@
-import { noteBuildLook } from '../../platform/build-checks.ts'
+import { noteBuildLook } from '../../platform/crews/build-checks.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { ImageBuilder } from '../deployments/kubernetes/cluster-settings.ts'

@@ -1,4 +1,4 @@
-import type { BuildLook, BuildProblem } from '../../platform/build-checks.ts'
+import type { BuildLook, BuildProblem } from '../../platform/crews/build-checks.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { toError } from '../../shared/errors.ts'
 import { registryCredential } from '../../shared/registry-credentials.ts'

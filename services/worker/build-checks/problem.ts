@@ -1,5 +1,5 @@
-import { BUILD_PROBLEMS } from '../../platform/build-checks.ts'
-import type { BuildProblem, BuildProblemCode } from '../../platform/build-checks.ts'
+import { BUILD_PROBLEMS } from '../../platform/crews/build-checks.ts'
+import type { BuildProblem, BuildProblemCode } from '../../platform/crews/build-checks.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 
 /** Builds the error of a problem with builds. */

@@ -1,6 +1,6 @@
-import type { ImageLayer } from '../../platform/crew-images.ts'
-import type { LogStream } from '../../platform/crew-logs.ts'
-import type { BuildSettings, CrewWay } from '../../platform/crew-settings.ts'
+import type { ImageLayer } from '../../platform/crews/crew-images.ts'
+import type { LogStream } from '../../platform/crews/crew-logs.ts'
+import type { BuildSettings, CrewWay } from '../../platform/crews/crew-settings.ts'
 
 /** The automation that a crew belongs to. */
 export interface CrewOwner {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { appendCrewLog, LOG_STREAMS } from '../../platform/crew-logs.ts'
-import type { LogStream } from '../../platform/crew-logs.ts'
+import { appendCrewLog, LOG_STREAMS } from '../../platform/crews/crew-logs.ts'
+import type { LogStream } from '../../platform/crews/crew-logs.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'

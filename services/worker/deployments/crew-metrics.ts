@@ -1,7 +1,7 @@
 import { Counter, Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
-import type { CrewCounts } from '../../platform/crew-counts.ts'
-import { CREW_STATES } from '../../platform/crew-deployments.ts'
+import type { CrewCounts } from '../../platform/crews/crew-counts.ts'
+import { CREW_STATES } from '../../platform/crews/crew-deployments.ts'
 import { deadline } from '../../shared/deadline.ts'
 
 const SCRAPE_MS = 2000

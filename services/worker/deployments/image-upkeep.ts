@@ -1,4 +1,4 @@
-import { noteGarbage, takeGarbage } from '../../platform/crew-images.ts'
+import { noteGarbage, takeGarbage } from '../../platform/crews/crew-images.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { startRetention } from '../retention.ts'

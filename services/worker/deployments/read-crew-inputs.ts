@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { InputDeclaration } from '../../platform/input-declarations.ts'
+import type { InputDeclaration } from '../../platform/definitions/input-declarations.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { readBounded } from '../../shared/http/read-bounded.ts'
 

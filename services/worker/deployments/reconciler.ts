@@ -1,12 +1,12 @@
-import { markDown } from '../../platform/automations.ts'
+import { markDown } from '../../platform/automations/automations.ts'
 import {
   CREW_LEASE_SECONDS,
   releaseCrew,
   renewCrew,
   takeCrew,
   wakeSleepers,
-} from '../../platform/crew-leases.ts'
-import type { LeasedCrew } from '../../platform/crew-leases.ts'
+} from '../../platform/crews/crew-leases.ts'
+import type { LeasedCrew } from '../../platform/crews/crew-leases.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { listen } from '../../shared/postgres/listen.ts'

@@ -1,4 +1,4 @@
-import type { RepositoryPlace } from '../../platform/source-repositories.ts'
+import type { RepositoryPlace } from '../../platform/crews/source-repositories.ts'
 import { AppError } from '../../shared/errors.ts'
 import { describeEnd } from '../deployments/process/run-program.ts'
 import type { GitEnd } from './run-git.ts'

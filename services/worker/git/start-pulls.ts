@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
-import { putBackPull, takeRepository } from '../../platform/source-repositories.ts'
-import { createRepositorySeals } from '../../platform/source-repository-seals.ts'
+import { putBackPull, takeRepository } from '../../platform/crews/source-repositories.ts'
+import { createRepositorySeals } from '../../platform/crews/source-repository-seals.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import type { Log } from '../../shared/log.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'

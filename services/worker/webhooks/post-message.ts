@@ -1,7 +1,11 @@
 import { createHmac } from 'node:crypto'
-import { bytesOfWebhookSecret } from '../../platform/webhook-keys.ts'
-import type { WebhookKeys } from '../../platform/webhook-keys.ts'
-import type { WebhookAttempt, WebhookHead, WebhookLine } from '../../platform/webhook-outbox.ts'
+import { bytesOfWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
+import type { WebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
+import type {
+  WebhookAttempt,
+  WebhookHead,
+  WebhookLine,
+} from '../../platform/webhooks/webhook-outbox.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { readAddress } from '../../shared/outgoing/address.ts'

@@ -3,13 +3,13 @@ import {
   settleAccepted,
   settleRefused,
   takeHead,
-} from '../../platform/webhook-outbox.ts'
+} from '../../platform/webhooks/webhook-outbox.ts'
 import type {
   OutboxLimits,
   WebhookAttempt,
   WebhookHead,
   WebhookLine,
-} from '../../platform/webhook-outbox.ts'
+} from '../../platform/webhooks/webhook-outbox.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { LoopSignals } from '../loop.ts'
 import { retryStatement } from '../retry-statement.ts'

@@ -1,6 +1,10 @@
-import { createWebhookKeys } from '../../platform/webhook-keys.ts'
-import { releaseLine, takeLines } from '../../platform/webhook-outbox.ts'
-import type { OutboxLimits, WebhookAttempt, WebhookLine } from '../../platform/webhook-outbox.ts'
+import { createWebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
+import { releaseLine, takeLines } from '../../platform/webhooks/webhook-outbox.ts'
+import type {
+  OutboxLimits,
+  WebhookAttempt,
+  WebhookLine,
+} from '../../platform/webhooks/webhook-outbox.ts'
 import type { Log } from '../../shared/log.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { Database } from '../../shared/postgres/database.ts'

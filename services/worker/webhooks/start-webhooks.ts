@@ -1,5 +1,5 @@
-import { deleteExpiredMessages } from '../../platform/webhook-deliveries.ts'
-import type { WebhookAttempt } from '../../platform/webhook-outbox.ts'
+import { deleteExpiredMessages } from '../../platform/webhooks/webhook-deliveries.ts'
+import type { WebhookAttempt } from '../../platform/webhooks/webhook-outbox.ts'
 import type { Log } from '../../shared/log.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import type { ProxyConfig } from '../../shared/outgoing/forward-proxy.ts'

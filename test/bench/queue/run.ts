@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { kickoff } from '../../../services/platform/runs.ts'
+import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { cpuOf, cpuOfFamily } from '../support/processes.ts'
 import { quantile, toTable } from '../support/statistics.ts'
 import { end, openQueueStage } from './stage.ts'

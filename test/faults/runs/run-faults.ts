@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { LOST_ATTEMPTS_MAX } from '../../../services/platform/run-queue.ts'
-import { findRun, kickoff } from '../../../services/platform/runs.ts'
-import type { Run } from '../../../services/platform/runs.ts'
+import { LOST_ATTEMPTS_MAX } from '../../../services/platform/runs/run-queue.ts'
+import { findRun, kickoff } from '../../../services/platform/runs/runs.ts'
+import type { Run } from '../../../services/platform/runs/runs.ts'
 import { retryStatement } from '../../../services/worker/retry-statement.ts'
 import { createRandom } from '../../bench/support/requests.ts'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseCrewDefinition } from '../../../services/platform/crew-definition.ts'
+import { parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import { toError } from '../../../services/shared/errors.ts'
 import { definition } from '../../support/crew.ts'
 import { modelHere, promptOf, runHere } from './run-here.ts'

@@ -4,7 +4,7 @@ import type { Habits } from '../../../services/crew/habits.ts'
 import { createLlm } from '../../../services/crew/llm.ts'
 import type { LlmCall } from '../../../services/crew/llm-call.ts'
 import { formatOf } from '../../../services/crew/task/response-format.ts'
-import type { LlmApi } from '../../../services/platform/model-endpoint.ts'
+import type { LlmApi } from '../../../services/platform/connections/model-endpoint.ts'
 import {
   asks,
   messageOf,

@@ -4,8 +4,8 @@ import type {
   CrewEvent,
   RecordedStep,
   ToolCallEvent,
-} from '../../../services/platform/crew-protocol.ts'
-import type { Tools } from '../../../services/platform/tool-definitions.ts'
+} from '../../../services/platform/crew-contract/crew-protocol.ts'
+import type { Tools } from '../../../services/platform/tools/tool-definitions.ts'
 import { startMcpServer, textResult } from '../../support/mcp-server.ts'
 import type { McpOptions, TestTool } from '../../support/mcp-server.ts'
 import { asks, says, saysNothing, startFakeModel } from './fake-model.ts'

@@ -4,9 +4,12 @@ import type { LlmCall } from '../../../services/crew/llm-call.ts'
 import type { Completion } from '../../../services/crew/llm-answer.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
 import { createSteps } from '../../../services/crew/steps.ts'
-import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
-import { parseCrewEvent } from '../../../services/platform/crew-protocol.ts'
-import type { CrewEvent, RecordedStep } from '../../../services/platform/crew-protocol.ts'
+import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
+import { parseCrewEvent } from '../../../services/platform/crew-contract/crew-protocol.ts'
+import type {
+  CrewEvent,
+  RecordedStep,
+} from '../../../services/platform/crew-contract/crew-protocol.ts'
 import { guardFor } from '../../support/outgoing.ts'
 
 export interface RunHere {

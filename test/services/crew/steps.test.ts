@@ -2,8 +2,11 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { createSteps, stepFailure } from '../../../services/crew/steps.ts'
 import type { ActContext, Step } from '../../../services/crew/steps.ts'
-import type { CrewEvent, RecordedStep } from '../../../services/platform/crew-protocol.ts'
-import { stepBase, stepKey } from '../../../services/platform/step-key.ts'
+import type {
+  CrewEvent,
+  RecordedStep,
+} from '../../../services/platform/crew-contract/crew-protocol.ts'
+import { stepBase, stepKey } from '../../../services/platform/crew-contract/step-key.ts'
 
 const RUN = '00000000-0000-4000-8000-000000000001'
 const base = stepBase(1, { topic: 'whales' })

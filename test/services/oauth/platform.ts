@@ -1,4 +1,4 @@
-import { ensureOrganization } from '../../../services/platform/organizations.ts'
+import { ensureOrganization } from '../../../services/platform/people/organizations.ts'
 import { start } from '../../../services/oauth/start.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'

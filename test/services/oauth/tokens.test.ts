@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { storeRefreshedTokens, takeRefreshLease } from '../../../services/platform/oauth-tokens.ts'
+import {
+  storeRefreshedTokens,
+  takeRefreshLease,
+} from '../../../services/platform/connections/oauth-tokens.ts'
 import { openPlatform, ENCRYPTION_KEY } from './platform.ts'
 import type { Platform } from './platform.ts'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { storeInputFile } from '../../../services/platform/input-files.ts'
-import { ownCrewDefinition } from '../../../services/platform/own-crew-definition.ts'
-import { prepareInputs } from '../../../services/platform/prepare-inputs.ts'
+import { storeInputFile } from '../../../services/platform/runs/input-files.ts'
+import { ownCrewDefinition } from '../../../services/platform/definitions/own-crew-definition.ts'
+import { prepareInputs } from '../../../services/platform/runs/prepare-inputs.ts'
 import { seedOwnAutomation } from '../../support/own-crew.ts'
 import { useDatabase } from '../../support/use-database.ts'
 

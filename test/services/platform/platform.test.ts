@@ -6,21 +6,24 @@ import {
   getDefinition,
   listAutomations,
   markDown,
-} from '../../../services/platform/automations.ts'
-import { listNewestRuns } from '../../../services/platform/run-list.ts'
-import { RUN_STATUSES, findRun, kickoff, listRuns } from '../../../services/platform/runs.ts'
+} from '../../../services/platform/automations/automations.ts'
+import { listNewestRuns } from '../../../services/platform/runs/run-list.ts'
+import { RUN_STATUSES, findRun, kickoff, listRuns } from '../../../services/platform/runs/runs.ts'
 import { isEnabled, setFlag } from '../../../services/platform/feature-flags.ts'
 import {
   createLlmConnection,
   listLlmConnections,
   updateLlmConnection,
-} from '../../../services/platform/llm-connections.ts'
-import { ensureOrganization, findOrganization } from '../../../services/platform/organizations.ts'
+} from '../../../services/platform/connections/llm-connections.ts'
+import {
+  ensureOrganization,
+  findOrganization,
+} from '../../../services/platform/people/organizations.ts'
 import {
   findPublishedVersion,
   publishVersion,
-} from '../../../services/platform/project-versions.ts'
-import { ensureProject } from '../../../services/platform/projects.ts'
+} from '../../../services/platform/projects/project-versions.ts'
+import { ensureProject } from '../../../services/platform/projects/projects.ts'
 import { sqlState } from '../../../services/shared/postgres/failures.ts'
 import { definition } from '../../support/crew.ts'
 import { seedAutomation } from '../../support/platform.ts'

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { measureQueue } from '../../../services/platform/queue-size.ts'
-import { putBackRun, releaseRun, retryRun, takeRuns } from '../../../services/platform/run-queue.ts'
+import { measureQueue } from '../../../services/platform/runs/queue-size.ts'
+import {
+  putBackRun,
+  releaseRun,
+  retryRun,
+  takeRuns,
+} from '../../../services/platform/runs/run-queue.ts'
 import { recordEvent } from '../../support/record-event.ts'
-import { listProgress } from '../../../services/platform/progress.ts'
+import { listProgress } from '../../../services/platform/runs/progress.ts'
 import { useOneAutomation } from './one-automation.ts'
 
 const at = useOneAutomation()

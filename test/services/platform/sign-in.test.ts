@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ensureOrganization } from '../../../services/platform/organizations.ts'
-import { hashPassword, verifyPassword } from '../../../services/platform/passwords.ts'
+import { ensureOrganization } from '../../../services/platform/people/organizations.ts'
+import { hashPassword, verifyPassword } from '../../../services/platform/people/passwords.ts'
 import {
   createSession,
   deleteExpiredSessions,
   deleteSession,
   findSession,
-} from '../../../services/platform/sessions.ts'
+} from '../../../services/platform/people/sessions.ts'
 import {
   clearFailures,
   countFailure,
   throttledForSeconds,
-} from '../../../services/platform/sign-in-failures.ts'
-import { ensureUser, findCredentials, grantRole, ROLES } from '../../../services/platform/users.ts'
+} from '../../../services/platform/people/sign-in-failures.ts'
+import {
+  ensureUser,
+  findCredentials,
+  grantRole,
+  ROLES,
+} from '../../../services/platform/people/users.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { recognizeIdentity } from '../../../services/platform/identities.ts'
-import { ensureOrganization } from '../../../services/platform/organizations.ts'
-import { verifyPassword } from '../../../services/platform/passwords.ts'
-import { createSession, findSession, hasLiveRole } from '../../../services/platform/sessions.ts'
-import { countFailure } from '../../../services/platform/sign-in-failures.ts'
-import { issueStaticToken } from '../../../services/platform/static-tokens.ts'
-import { ensureUser, findCredentials, grantRole } from '../../../services/platform/users.ts'
+import { recognizeIdentity } from '../../../services/platform/people/identities.ts'
+import { ensureOrganization } from '../../../services/platform/people/organizations.ts'
+import { verifyPassword } from '../../../services/platform/people/passwords.ts'
+import {
+  createSession,
+  findSession,
+  hasLiveRole,
+} from '../../../services/platform/people/sessions.ts'
+import { countFailure } from '../../../services/platform/people/sign-in-failures.ts'
+import { issueStaticToken } from '../../../services/platform/automations/static-tokens.ts'
+import { ensureUser, findCredentials, grantRole } from '../../../services/platform/people/users.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'

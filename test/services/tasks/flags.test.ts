@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isEnabled } from '../../../services/platform/feature-flags.ts'
-import { ensureOrganization } from '../../../services/platform/organizations.ts'
+import { ensureOrganization } from '../../../services/platform/people/organizations.ts'
 import { runTask } from '../../../services/tasks/start.ts'
 import { runProgram } from '../../support/program.ts'
 import { useDatabase } from '../../support/use-database.ts'

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ensureOrganization } from '../../../services/platform/organizations.ts'
+import { ensureOrganization } from '../../../services/platform/people/organizations.ts'
 import { runProgram } from '../../support/program.ts'
 import { useDatabase } from '../../support/use-database.ts'
-import { agentJson, crewJson } from '../platform/crewai/project.ts'
+import { agentJson, crewJson } from '../platform/projects/crewai/project.ts'
 
 const database = useDatabase()
 

@@ -8,7 +8,7 @@ import { setFlag } from '../../../services/platform/feature-flags.ts'
 import {
   ensureInternalCrew,
   findInternalOrganization,
-} from '../../../services/platform/internal-crews.ts'
+} from '../../../services/platform/crews/internal-crews.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'

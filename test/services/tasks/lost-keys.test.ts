@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
+import { createLlmKeys } from '../../../services/platform/connections/llm-keys.ts'
 import { createKubernetes } from '../../../services/shared/kubernetes/client.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { bootstrapSecrets } from '../../../services/tasks/bootstrap-secrets.ts'

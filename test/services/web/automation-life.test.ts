@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, afterEach, describe, expect, it } from 'vitest'
-import { deleteRemovedAutomation } from '../../../services/platform/automation-life.ts'
-import { takeRuns } from '../../../services/platform/run-queue.ts'
-import { runDueSchedules } from '../../../services/platform/run-schedules.ts'
+import { deleteRemovedAutomation } from '../../../services/platform/crews/automation-life.ts'
+import { takeRuns } from '../../../services/platform/runs/run-queue.ts'
+import { runDueSchedules } from '../../../services/platform/schedules/run-schedules.ts'
 import { BASE_URL, openPlatform, readObject } from './support/platform.ts'
 import type { Platform, SignedInUser } from './support/platform.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { completeRun, failRun, takeRuns } from '../../../services/platform/run-queue.ts'
-import { kickoff } from '../../../services/platform/runs.ts'
+import { completeRun, failRun, takeRuns } from '../../../services/platform/runs/run-queue.ts'
+import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { askAs } from './support/forms.ts'
 import { openPlatform, readObject } from './support/platform.ts'
 import type { Platform } from './support/platform.ts'

@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { parseCrewDefinition } from '../../../services/platform/crew-definition.ts'
-import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
-import type { Decision } from '../../../services/platform/approval-decisions.ts'
+import { parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
+import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
+import type { Decision } from '../../../services/platform/definitions/approval-decisions.ts'
 import {
   decideApproval,
   expireApprovals,
   findApproval,
-} from '../../../services/platform/run-approvals.ts'
-import { publishVersion } from '../../../services/platform/project-versions.ts'
-import { readEvents } from '../../../services/platform/run-events.ts'
-import { listRunTasks } from '../../../services/platform/run-tasks.ts'
-import { stopRun } from '../../../services/platform/runs.ts'
+} from '../../../services/platform/runs/run-approvals.ts'
+import { publishVersion } from '../../../services/platform/projects/project-versions.ts'
+import { readEvents } from '../../../services/platform/runs/run-events.ts'
+import { listRunTasks } from '../../../services/platform/runs/run-tasks.ts'
+import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { definition } from '../../support/crew.ts'
 import { says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { publishVersion } from '../../../services/platform/project-versions.ts'
-import { startFork, startRetry } from '../../../services/platform/run-again.ts'
+import { publishVersion } from '../../../services/platform/projects/project-versions.ts'
+import { startFork, startRetry } from '../../../services/platform/runs/run-again.ts'
 import {
   findArtifact,
   listArtifacts,
   storeArtifacts,
-} from '../../../services/platform/run-artifacts.ts'
-import { readEvents } from '../../../services/platform/run-events.ts'
-import { deleteExpiredRuns } from '../../../services/platform/run-retention.ts'
+} from '../../../services/platform/runs/run-artifacts.ts'
+import { readEvents } from '../../../services/platform/runs/run-events.ts'
+import { deleteExpiredRuns } from '../../../services/platform/runs/run-retention.ts'
 import { definition } from '../../support/crew.ts'
 import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'

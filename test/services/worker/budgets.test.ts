@@ -2,17 +2,20 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { closeAbandonedCalls, reserveCall } from '../../../services/platform/budget-ledger.ts'
-import type { BudgetPeriod } from '../../../services/platform/budget-room.ts'
+import {
+  closeAbandonedCalls,
+  reserveCall,
+} from '../../../services/platform/budgets/budget-ledger.ts'
+import type { BudgetPeriod } from '../../../services/platform/budgets/budget-room.ts'
 import {
   describeStop,
   findBudgetStop,
   resumeAllStopped,
   resumeStopped,
-} from '../../../services/platform/budget-stops.ts'
-import { listBudgets, setBudget } from '../../../services/platform/budgets.ts'
-import type { Budget, BudgetLimits } from '../../../services/platform/budgets.ts'
-import { stopRun } from '../../../services/platform/runs.ts'
+} from '../../../services/platform/budgets/budget-stops.ts'
+import { listBudgets, setBudget } from '../../../services/platform/budgets/budgets.ts'
+import type { Budget, BudgetLimits } from '../../../services/platform/budgets/budgets.ts'
+import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { startHttpServer } from '../../support/http-server.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { LeasedRun } from '../../../services/platform/run-queue.ts'
+import type { LeasedRun } from '../../../services/platform/runs/run-queue.ts'
 import { createMetrics } from '../../../services/shared/http/metrics.ts'
 import { createApp } from '../../../services/worker/app.ts'
 import { startLoop } from '../../../services/worker/loop.ts'

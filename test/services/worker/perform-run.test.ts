@@ -1,12 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { LOST_ATTEMPTS_MAX, takeRuns } from '../../../services/platform/run-queue.ts'
-import { markOnline } from '../../../services/platform/automations.ts'
-import { stopRun } from '../../../services/platform/runs.ts'
-import { createLlmConnection, setSealedKey } from '../../../services/platform/llm-connections.ts'
-import type { LlmConnectionFields } from '../../../services/platform/llm-connections.ts'
-import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
-import { publishVersion } from '../../../services/platform/project-versions.ts'
+import { LOST_ATTEMPTS_MAX, takeRuns } from '../../../services/platform/runs/run-queue.ts'
+import { markOnline } from '../../../services/platform/automations/automations.ts'
+import { stopRun } from '../../../services/platform/runs/runs.ts'
+import {
+  createLlmConnection,
+  setSealedKey,
+} from '../../../services/platform/connections/llm-connections.ts'
+import type { LlmConnectionFields } from '../../../services/platform/connections/llm-connections.ts'
+import { createLlmKeys } from '../../../services/platform/connections/llm-keys.ts'
+import { publishVersion } from '../../../services/platform/projects/project-versions.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { createFileHandover } from '../../../services/worker/hand-files.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { stopRun } from '../../../services/platform/runs.ts'
+import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { verifyCollectorToken } from '../../../services/shared/collector-token.ts'
 import { freePort } from '../../support/free-port.ts'
 import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'

@@ -5,31 +5,34 @@ import type { AddressInfo } from 'node:net'
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Webhook as Receiver } from 'standardwebhooks'
-import { completeRun } from '../../../services/platform/run-queue.ts'
-import type { LeasedRun } from '../../../services/platform/run-queue.ts'
-import { stopRun } from '../../../services/platform/runs.ts'
+import { completeRun } from '../../../services/platform/runs/run-queue.ts'
+import type { LeasedRun } from '../../../services/platform/runs/run-queue.ts'
+import { stopRun } from '../../../services/platform/runs/runs.ts'
 import {
   deleteExpiredMessages,
   findDelivery,
   listDeliveries,
   redeliver,
   sendTestMessage,
-} from '../../../services/platform/webhook-deliveries.ts'
-import { createWebhookKeys, createWebhookSecret } from '../../../services/platform/webhook-keys.ts'
+} from '../../../services/platform/webhooks/webhook-deliveries.ts'
+import {
+  createWebhookKeys,
+  createWebhookSecret,
+} from '../../../services/platform/webhooks/webhook-keys.ts'
 import {
   settleAccepted,
   settleRefused,
   takeHead,
   takeLines,
-} from '../../../services/platform/webhook-outbox.ts'
+} from '../../../services/platform/webhooks/webhook-outbox.ts'
 import {
   createWebhook,
   deleteWebhook,
   findWebhook,
   resumeWebhook,
   rotateWebhookKey,
-} from '../../../services/platform/webhooks.ts'
-import type { Webhook } from '../../../services/platform/webhooks.ts'
+} from '../../../services/platform/webhooks/webhooks.ts'
+import type { Webhook } from '../../../services/platform/webhooks/webhooks.ts'
 import { startWebhookSender } from '../../../services/worker/webhooks/sender.ts'
 import type { SenderDeps } from '../../../services/worker/webhooks/sender.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { OrganizationChoice, Session } from '../../../platform/sessions.ts'
+import type { OrganizationChoice, Session } from '../../../platform/people/sessions.ts'
 import { sentence } from '../frame/format.ts'
 import { csrfField, emptyState, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { html } from 'hono/html'
-import type { ListedSession, Session } from '../../../platform/sessions.ts'
+import type { ListedSession, Session } from '../../../platform/people/sessions.ts'
 import type { SignedIn } from '../../context.ts'
 import { page } from '../frame/layout.ts'
 import { noticeBox, problemBox } from '../frame/parts.ts'

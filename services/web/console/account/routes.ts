@@ -1,12 +1,12 @@
 import { Hono } from 'hono'
 import { deleteCookie } from 'hono/cookie'
-import { isUuid } from '../../../platform/automations.ts'
+import { isUuid } from '../../../platform/automations/automations.ts'
 import {
   deleteSessionsOf,
   endSession,
   enterOrganization,
   listSessions,
-} from '../../../platform/sessions.ts'
+} from '../../../platform/people/sessions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { cookieNames, cookieOptions } from '../../callers/cookies.ts'

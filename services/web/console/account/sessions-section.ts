@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ListedSession, Session } from '../../../platform/sessions.ts'
+import type { ListedSession, Session } from '../../../platform/people/sessions.ts'
 import { csrfField, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { createInvitation, INVITATION_DAYS } from '../../../platform/invitations.ts'
+import { createInvitation, INVITATION_DAYS } from '../../../platform/people/invitations.ts'
 import { requireAdministrator } from '../../callers/administrator.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import { findOrganization } from '../../../platform/organizations.ts'
-import type { Organization } from '../../../platform/organizations.ts'
+import { findOrganization } from '../../../platform/people/organizations.ts'
+import type { Organization } from '../../../platform/people/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'

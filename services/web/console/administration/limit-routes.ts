@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { findOwnLimits, saveOwnLimits } from '../../../platform/organization-limits.ts'
+import { findOwnLimits, saveOwnLimits } from '../../../platform/people/organization-limits.ts'
 import { requireAdministrator } from '../../callers/administrator.ts'
 import { limitsEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'

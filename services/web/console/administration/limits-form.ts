@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { ownLimits } from '../../../platform/organization-limits.ts'
-import type { OwnLimits } from '../../../platform/organization-limits.ts'
+import { ownLimits } from '../../../platform/people/organization-limits.ts'
+import type { OwnLimits } from '../../../platform/people/organization-limits.ts'
 
 /** The fields of the form, by the name on the wire; an empty one is the platform's. */
 export type TypedLimits = Readonly<Record<LimitField, string>>

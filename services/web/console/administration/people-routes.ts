@@ -1,14 +1,14 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { disableUser, enableUser } from '../../../platform/accounts.ts'
+import { disableUser, enableUser } from '../../../platform/people/accounts.ts'
 import {
   deletePerson,
   findPerson,
   keepAnAdministrator,
   listPeople,
-} from '../../../platform/people.ts'
-import type { Person } from '../../../platform/people.ts'
-import type { Session } from '../../../platform/sessions.ts'
+} from '../../../platform/people/people.ts'
+import type { Person } from '../../../platform/people/people.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { requireAdministrator } from '../../callers/administrator.ts'

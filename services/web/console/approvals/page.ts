@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { ListedApproval } from '../../../platform/run-approvals.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { ListedApproval } from '../../../platform/runs/run-approvals.ts'
 import { runPath } from '../frame/addresses.ts'
 import { approvalForms } from '../frame/approval-forms.ts'
 import { plural, shortId } from '../frame/format.ts'

@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
-import { DECISIONS } from '../../../platform/approval-decisions.ts'
+import { DECISIONS } from '../../../platform/definitions/approval-decisions.ts'
 import {
   ANSWER_CHARACTERS_MAX,
   decideApproval,
   listApprovals,
-} from '../../../platform/run-approvals.ts'
+} from '../../../platform/runs/run-approvals.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { runEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
-import type { Budget } from '../../../platform/budgets.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Budget } from '../../../platform/budgets/budgets.ts'
 import { budgetPill, budgetUse, periodName } from '../frame/budget-use.ts'
 import type { Html } from '../frame/parts.ts'
 

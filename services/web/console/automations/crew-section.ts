@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The way from the page of an automation to the crew that it is made of. */

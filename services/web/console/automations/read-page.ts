@@ -1,8 +1,8 @@
 import type { Context } from 'hono'
-import { getDefinition } from '../../../platform/automations.ts'
-import type { Automation } from '../../../platform/automations.ts'
-import { inputFields } from '../../../platform/crew-inputs.ts'
-import { countRuns, listNewestRuns, sumOf } from '../../../platform/run-list.ts'
+import { getDefinition } from '../../../platform/automations/automations.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import { inputFields } from '../../../platform/definitions/crew-inputs.ts'
+import { countRuns, listNewestRuns, sumOf } from '../../../platform/runs/run-list.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { AutomationPage } from './page.ts'
 

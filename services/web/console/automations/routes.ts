@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import { listAutomationActivity } from '../../../platform/activity.ts'
-import { findRun } from '../../../platform/runs.ts'
+import { listAutomationActivity } from '../../../platform/runs/activity.ts'
+import { findRun } from '../../../platform/runs/runs.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'

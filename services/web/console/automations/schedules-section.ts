@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The way to the schedules of an automation. */

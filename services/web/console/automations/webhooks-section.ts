@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
-import type { Webhook } from '../../../platform/webhooks.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { webhookState } from '../../nouns/webhooks.ts'
 import { statePill } from '../../resources/pages.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { budgetLimits } from '../../../platform/budgets.ts'
-import type { Budget, BudgetLimits } from '../../../platform/budgets.ts'
+import { budgetLimits } from '../../../platform/budgets/budgets.ts'
+import type { Budget, BudgetLimits } from '../../../platform/budgets/budgets.ts'
 
 /** The fields of a budget, as they were typed. */
 export interface TypedLimits {

@@ -1,4 +1,7 @@
-import type { ConnectionKind, OauthConnection } from '../../../platform/oauth-connections.ts'
+import type {
+  ConnectionKind,
+  OauthConnection,
+} from '../../../platform/connections/oauth-connections.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { findShape } from './shapes.ts'

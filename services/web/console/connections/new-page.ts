@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
 import { problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { OauthConnection } from '../../../platform/oauth-connections.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { OauthConnection } from '../../../platform/connections/oauth-connections.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
 import {
   copyable,

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { pageConnections } from '../../../platform/oauth-connections.ts'
+import { pageConnections } from '../../../platform/connections/oauth-connections.ts'
 import { AppError, toAppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'

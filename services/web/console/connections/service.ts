@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import type { Actor } from '../../../platform/audit.ts'
-import type { OauthConnection } from '../../../platform/oauth-connections.ts'
+import type { Actor } from '../../../platform/audit/audit.ts'
+import type { OauthConnection } from '../../../platform/connections/oauth-connections.ts'
 import { callOauthService, oauthServiceOf, readAnswer } from '../../../shared/oauth-service.ts'
 import type { OauthServiceAccess } from '../../../shared/oauth-service.ts'
 import { AppError } from '../../../shared/errors.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { WebDeps } from '../../context.ts'
 import { bindingOf } from './session-binding.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 
 /**
  * Returns a text that is the same for as long as a session lasts, and tells nothing of it: only the

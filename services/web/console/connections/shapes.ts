@@ -1,4 +1,4 @@
-import type { ConnectionKind } from '../../../platform/oauth-connections.ts'
+import type { ConnectionKind } from '../../../platform/connections/oauth-connections.ts'
 import type { TextName, Texts } from './texts.ts'
 
 /** A ready-made form of a connection: what is filled in beforehand, as people would type it. */

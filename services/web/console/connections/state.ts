@@ -1,4 +1,7 @@
-import type { OauthConnection, StatusReason } from '../../../platform/oauth-connections.ts'
+import type {
+  OauthConnection,
+  StatusReason,
+} from '../../../platform/connections/oauth-connections.ts'
 import { relativeTime } from '../frame/format.ts'
 import { pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ActivityRange, RunsOfStep } from '../../../platform/activity.ts'
+import type { ActivityRange, RunsOfStep } from '../../../platform/runs/activity.ts'
 import { barChart } from '../frame/bar-chart.ts'
 import type { Bar } from '../frame/bar-chart.ts'
 import { count, plural } from '../frame/format.ts'

@@ -1,10 +1,14 @@
 import { html } from 'hono/html'
-import { ACTIVITY_RANGES } from '../../../platform/activity.ts'
-import type { ActivityRange, AutomationActivity, RunsOfStep } from '../../../platform/activity.ts'
-import type { RunCounts, ListedRun } from '../../../platform/run-list.ts'
-import { sumOf } from '../../../platform/run-list.ts'
-import type { Page } from '../../../platform/paging.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import { ACTIVITY_RANGES } from '../../../platform/runs/activity.ts'
+import type {
+  ActivityRange,
+  AutomationActivity,
+  RunsOfStep,
+} from '../../../platform/runs/activity.ts'
+import type { RunCounts, ListedRun } from '../../../platform/runs/run-list.ts'
+import { sumOf } from '../../../platform/runs/run-list.ts'
+import type { Page } from '../../../shared/postgres/paging.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { activityChart, RANGE_NAMES } from './activity-chart.ts'
 import { automationsTable } from '../frame/lists/automations-table.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'

@@ -3,11 +3,11 @@ import {
   ACTIVITY_RANGES,
   countRunsByStep,
   listAutomationActivity,
-} from '../../../platform/activity.ts'
-import type { ActivityRange } from '../../../platform/activity.ts'
-import { countOnline } from '../../../platform/automations.ts'
-import { countRuns, listNewestRuns } from '../../../platform/run-list.ts'
-import { countEndingTokens } from '../../../platform/static-tokens.ts'
+} from '../../../platform/runs/activity.ts'
+import type { ActivityRange } from '../../../platform/runs/activity.ts'
+import { countOnline } from '../../../platform/automations/automations.ts'
+import { countRuns, listNewestRuns } from '../../../platform/runs/run-list.ts'
+import { countEndingTokens } from '../../../platform/automations/static-tokens.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noOrganizationPage } from './no-organization-page.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { shellWord } from '../../../shared/shell-word.ts'
 import { SOURCE_FIELD } from '../../source-uploads/receive-source.ts'
 import { copyable, csrfField, problemBox } from '../frame/parts.ts'

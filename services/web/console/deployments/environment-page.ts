@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { CrewVariable } from '../../../platform/crew-variables.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { CrewVariable } from '../../../platform/crews/crew-variables.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

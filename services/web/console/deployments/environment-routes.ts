@@ -1,17 +1,17 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { readEnvFile } from '../../../platform/crew-env-file.ts'
-import type { ReadVariable } from '../../../platform/crew-env-file.ts'
+import { readEnvFile } from '../../../platform/crews/crew-env-file.ts'
+import type { ReadVariable } from '../../../platform/crews/crew-env-file.ts'
 import {
   variableNameProblem,
   variableValueProblem,
-} from '../../../platform/crew-variable-fields.ts'
+} from '../../../platform/crews/crew-variable-fields.ts'
 import {
   createVariableSeals,
   deleteCrewVariable,
   listCrewVariables,
   setCrewVariable,
-} from '../../../platform/crew-variables.ts'
+} from '../../../platform/crews/crew-variables.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import { storeArchive } from '../../../platform/source-archive/store-archive.ts'
-import type { Source } from '../../../platform/sources.ts'
+import { storeArchive } from '../../../platform/crews/source-archive/store-archive.ts'
+import type { Source } from '../../../platform/crews/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { formExpired, isSame, requireSameOrigin } from '../../callers/forms.ts'

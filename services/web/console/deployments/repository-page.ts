@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { SourceRepository } from '../../../platform/source-repositories.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { SourceRepository } from '../../../platform/crews/source-repositories.ts'
 import { page } from '../frame/layout.ts'
 import { copyable, csrfField, noticeBox, problemBox, time, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

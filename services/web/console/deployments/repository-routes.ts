@@ -1,12 +1,12 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { findRepository, getRepository } from '../../../platform/source-repositories.ts'
+import { findRepository, getRepository } from '../../../platform/crews/source-repositories.ts'
 import {
   repositoryDirectoryProblem,
   repositoryRefProblem,
   repositoryTokenProblem,
   repositoryUrlProblem,
-} from '../../../platform/source-repository-fields.ts'
+} from '../../../platform/crews/source-repository-fields.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'

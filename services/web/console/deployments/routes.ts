@@ -4,18 +4,18 @@ import {
   deployAgain,
   deploySource,
   listCrewDeployments,
-} from '../../../platform/crew-deployments.ts'
-import { countCrewStorage } from '../../../platform/crew-storage.ts'
+} from '../../../platform/crews/crew-deployments.ts'
+import { countCrewStorage } from '../../../platform/crews/crew-storage.ts'
 import {
   removeAutomation,
   startAutomation,
   stopAutomation,
-} from '../../../platform/automation-life.ts'
-import { findCrewSettings, restartCrew } from '../../../platform/crew-settings.ts'
-import { getRunVersion, listPublished } from '../../../platform/project-versions.ts'
-import type { Automation } from '../../../platform/automations.ts'
+} from '../../../platform/crews/automation-life.ts'
+import { findCrewSettings, restartCrew } from '../../../platform/crews/crew-settings.ts'
+import { getRunVersion, listPublished } from '../../../platform/projects/project-versions.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { forgetSources } from '../../../platform/sources.ts'
+import { forgetSources } from '../../../platform/crews/sources.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'

@@ -1,7 +1,10 @@
 import * as v from 'valibot'
-import { crewSettingsFields, toSettingsFields } from '../../../platform/crew-settings-fields.ts'
-import type { CrewSettingsFields } from '../../../platform/crew-settings-fields.ts'
-import type { CrewSettings } from '../../../platform/crew-settings.ts'
+import {
+  crewSettingsFields,
+  toSettingsFields,
+} from '../../../platform/crews/crew-settings-fields.ts'
+import type { CrewSettingsFields } from '../../../platform/crews/crew-settings-fields.ts'
+import type { CrewSettings } from '../../../platform/crews/crew-settings.ts'
 
 /** The fields of the form, each as it was typed. */
 export type TypedSettings = Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { MEMBERS_PATH } from './addresses.ts'
 import type { Html } from './html.ts'
 import { icon } from './icons.ts'

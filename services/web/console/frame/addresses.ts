@@ -1,5 +1,5 @@
-import type { Automation } from '../../../platform/automations.ts'
-import type { Run } from '../../../platform/runs.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Run } from '../../../platform/runs/runs.ts'
 
 /** The page of the OAuth settings. */
 export const OAUTH_PATH = '/settings/organization/oauth'

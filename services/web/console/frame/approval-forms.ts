@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Approval } from '../../../platform/run-approvals.ts'
-import { ANSWER_CHARACTERS_MAX } from '../../../platform/run-approvals.ts'
+import type { Approval } from '../../../platform/runs/run-approvals.ts'
+import { ANSWER_CHARACTERS_MAX } from '../../../platform/runs/run-approvals.ts'
 import { csrfField, time } from './parts.ts'
 import type { Html } from './parts.ts'
 import { renderText } from './text/text-view.ts'

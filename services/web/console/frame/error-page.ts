@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { AppError, ErrorCode } from '../../../shared/errors.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page, plainPage } from './layout.ts'
 import type { Html } from './parts.ts'
 

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { Role } from '../../../platform/users.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { Role } from '../../../platform/people/users.ts'
 import { account } from './account.ts'
 import { getAssets } from './assets.ts'
 import { icon } from './icons.ts'

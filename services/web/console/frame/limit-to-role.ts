@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { Html } from './html.ts'
 
 const FORM = /(<form\b[^>]*>)[^]*?<\/form>/g

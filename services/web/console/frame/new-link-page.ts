@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from './layout.ts'
 import type { MailedLink } from '../../mail/mail-link.ts'
 import { copyable, noticeBox, problemBox, warningBox } from './parts.ts'

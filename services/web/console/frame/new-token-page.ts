@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { TokenLimits } from '../../../platform/token-limits.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { TokenLimits } from '../../../platform/automations/token-limits.ts'
 import { inputsCommand } from './commands.ts'
 import { page } from './layout.ts'
 import { copyable, factList, warningBox } from './parts.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Automation, AutomationStatus } from '../../../platform/automations.ts'
-import type { Run, RunStatus, Trigger } from '../../../platform/runs.ts'
+import type { Automation, AutomationStatus } from '../../../platform/automations/automations.ts'
+import type { Run, RunStatus, Trigger } from '../../../platform/runs/runs.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { absoluteTime, count, duration, relativeTime, sentence } from './format.ts'
 import type { Html } from './html.ts'

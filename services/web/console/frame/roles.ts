@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import { ORGANIZATION_ROLES } from '../../../platform/memberships.ts'
-import type { OrganizationRole } from '../../../platform/memberships.ts'
+import { ORGANIZATION_ROLES } from '../../../platform/people/memberships.ts'
+import type { OrganizationRole } from '../../../platform/people/memberships.ts'
 import { sentence } from './format.ts'
 import type { Html } from './parts.ts'
 

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import { TOKEN_SCOPES } from '../../../platform/token-limits.ts'
-import type { TokenLimits } from '../../../platform/token-limits.ts'
+import { TOKEN_SCOPES } from '../../../platform/automations/token-limits.ts'
+import type { TokenLimits } from '../../../platform/automations/token-limits.ts'
 import { absoluteTime } from './format.ts'
 import { pill, time } from './parts.ts'
 import type { Html } from './parts.ts'

@@ -4,8 +4,8 @@ import {
   readNetworks,
   readTokenScope,
   TOKEN_SCOPES,
-} from '../../../platform/token-limits.ts'
-import type { TokenLimits, TokenScope } from '../../../platform/token-limits.ts'
+} from '../../../platform/automations/token-limits.ts'
+import type { TokenLimits, TokenScope } from '../../../platform/automations/token-limits.ts'
 import { plural } from './format.ts'
 import type { Html } from './parts.ts'
 

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { icon } from './icons.ts'
 import { csrfField, noticeBox } from './parts.ts'
 import type { Html } from './parts.ts'

@@ -1,6 +1,10 @@
 import * as v from 'valibot'
-import { asksForResponses, limitFor, readRefusal } from '../../../platform/model-calls.ts'
-import type { LlmApi } from '../../../platform/model-endpoint.ts'
+import {
+  asksForResponses,
+  limitFor,
+  readRefusal,
+} from '../../../platform/connections/model-calls.ts'
+import type { LlmApi } from '../../../platform/connections/model-endpoint.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { toAppError } from '../../../shared/errors.ts'
 import type { Route } from '../../../shared/outgoing/guard.ts'

@@ -6,9 +6,9 @@ import {
   findSealedKey,
   suggestModels,
   updateLlmConnection,
-} from '../../../platform/llm-connections.ts'
-import type { LlmConnection } from '../../../platform/llm-connections.ts'
-import { createLlmKeys } from '../../../platform/llm-keys.ts'
+} from '../../../platform/connections/llm-connections.ts'
+import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
+import { createLlmKeys } from '../../../platform/connections/llm-keys.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'

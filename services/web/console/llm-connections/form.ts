@@ -1,6 +1,6 @@
-import type { LlmConnectionFields } from '../../../platform/llm-connections.ts'
-import { LLM_APIS } from '../../../platform/model-endpoint.ts'
-import type { LlmApi } from '../../../platform/model-endpoint.ts'
+import type { LlmConnectionFields } from '../../../platform/connections/llm-connections.ts'
+import { LLM_APIS } from '../../../platform/connections/model-endpoint.ts'
+import type { LlmApi } from '../../../platform/connections/model-endpoint.ts'
 import { addressProblem as spellingProblem } from '../../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 

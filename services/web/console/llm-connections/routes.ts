@@ -3,7 +3,7 @@ import {
   createLlmConnection,
   listLlmConnections,
   suggestModels,
-} from '../../../platform/llm-connections.ts'
+} from '../../../platform/connections/llm-connections.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { LlmConnection } from '../../../platform/llm-connections.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { CALL_TOKENS_MAX } from './ask-provider.ts'
 import type { Answer, KeyFinding, ModelFinding } from './ask-provider.ts'
 import type { ConnectionTest, Credentials, Reach } from './test-connection.ts'

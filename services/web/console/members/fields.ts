@@ -1,7 +1,7 @@
-import { INVITATION_NOTE_MAX } from '../../../platform/invitations.ts'
-import { ORGANIZATION_ROLES, readOrganizationRole } from '../../../platform/memberships.ts'
+import { INVITATION_NOTE_MAX } from '../../../platform/people/invitations.ts'
+import { ORGANIZATION_ROLES, readOrganizationRole } from '../../../platform/people/memberships.ts'
 import { isMailAddress } from '../../mail/mailer.ts'
-import type { OrganizationRole } from '../../../platform/memberships.ts'
+import type { OrganizationRole } from '../../../platform/people/memberships.ts'
 
 /** An invitation as it was typed. */
 export interface TypedInvitation {

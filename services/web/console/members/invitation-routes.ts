@@ -3,7 +3,7 @@ import {
   createInvitation,
   INVITATION_DAYS,
   revokeInvitation,
-} from '../../../platform/invitations.ts'
+} from '../../../platform/people/invitations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Invitation } from '../../../platform/invitations.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Invitation } from '../../../platform/people/invitations.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { sentence } from '../frame/format.ts'
 import { time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,5 +1,5 @@
-import type { Member } from '../../../platform/members.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Member } from '../../../platform/people/members.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { MEMBERS_PATH } from '../frame/addresses.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import type { Html } from '../frame/parts.ts'

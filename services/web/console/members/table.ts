@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Member } from '../../../platform/members.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Member } from '../../../platform/people/members.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { MEMBERS_PATH } from '../frame/addresses.ts'
 import { sentence } from '../frame/format.ts'
 import { csrfField, pill, time } from '../frame/parts.ts'

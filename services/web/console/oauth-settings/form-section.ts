@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { ALGORITHMS } from '../../../platform/automation-oauth.ts'
+import { ALGORITHMS } from '../../../platform/automations/automation-oauth.ts'
 import { LIFETIME_SECONDS, SKEW_SECONDS_MAX } from './form.ts'
 import type { OauthFormValues } from './form.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'

@@ -1,5 +1,5 @@
-import { ALGORITHMS } from '../../../platform/automation-oauth.ts'
-import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
+import { ALGORITHMS } from '../../../platform/automations/automation-oauth.ts'
+import type { AutomationOauth } from '../../../platform/automations/automation-oauth.ts'
 import { addressProblem } from '../../../shared/outgoing/address.ts'
 
 /** The fields of the form as they were typed. */

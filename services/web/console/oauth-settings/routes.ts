@@ -1,8 +1,11 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { findAutomationOauth, saveAutomationOauth } from '../../../platform/automation-oauth.ts'
-import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
-import { findAutomation, listAutomations } from '../../../platform/automations.ts'
+import {
+  findAutomationOauth,
+  saveAutomationOauth,
+} from '../../../platform/automations/automation-oauth.ts'
+import type { AutomationOauth } from '../../../platform/automations/automation-oauth.ts'
+import { findAutomation, listAutomations } from '../../../platform/automations/automations.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { addressProblem } from '../../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { FEATURE_FLAGS } from '../../../platform/feature-flags.ts'
 import type { FeatureFlag, FlagState } from '../../../platform/feature-flags.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, pill, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

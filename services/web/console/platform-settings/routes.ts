@@ -6,7 +6,7 @@ import {
   readFlagState,
   setFlag,
 } from '../../../platform/feature-flags.ts'
-import { findOrganizationByName } from '../../../platform/organizations.ts'
+import { findOrganizationByName } from '../../../platform/people/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireAdministrator } from '../../callers/administrator.ts'
 import { createAudited } from '../../callers/audited.ts'

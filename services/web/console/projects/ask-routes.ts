@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import { listConnectedModels } from '../../../platform/llm-connections.ts'
-import { REQUEST_CHARACTERS_MAX, startProposal } from '../../../platform/proposals.ts'
+import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
+import { REQUEST_CHARACTERS_MAX, startProposal } from '../../../platform/projects/proposals.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { toStarter } from '../../callers/starter.ts'

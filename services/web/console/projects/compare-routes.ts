@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { listVersions } from '../../../platform/project-versions.ts'
+import { listVersions } from '../../../platform/projects/project-versions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
-import type { CrewDefinition } from '../../../platform/crew-definition.ts'
-import { DEFINITION_BYTES_MAX, readDefinitionText } from '../../../platform/proposal-answer.ts'
-import type { ReadAnswer } from '../../../platform/proposal-answer.ts'
+import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import {
+  DEFINITION_BYTES_MAX,
+  readDefinitionText,
+} from '../../../platform/projects/proposal-answer.ts'
+import type { ReadAnswer } from '../../../platform/projects/proposal-answer.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { parseStrictJson } from '../../../shared/http/strict-json.ts'
 import { isObject } from '../../../shared/is-object.ts'

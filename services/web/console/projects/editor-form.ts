@@ -1,8 +1,11 @@
 import { html } from 'hono/html'
-import { DECIDE_WITHIN_MINUTES, UNDECIDED } from '../../../platform/approval-decisions.ts'
-import { REASONING_EFFORTS } from '../../../platform/crew-definition.ts'
-import { PROCESSES } from '../../../platform/crew-process.ts'
-import { INPUT_TYPES } from '../../../platform/input-declarations.ts'
+import {
+  DECIDE_WITHIN_MINUTES,
+  UNDECIDED,
+} from '../../../platform/definitions/approval-decisions.ts'
+import { REASONING_EFFORTS } from '../../../platform/definitions/crew-definition.ts'
+import { PROCESSES } from '../../../platform/definitions/crew-process.ts'
+import { INPUT_TYPES } from '../../../platform/definitions/input-declarations.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import type { Html } from '../frame/parts.ts'
 import { entriesOf, textOf, toolsOf } from './editor-document.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Project } from '../../../platform/projects.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { icon } from '../frame/icons.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,6 +1,6 @@
-import { ASSISTANT_MODEL } from '../../../platform/assistant.ts'
-import type { CrewDefinition } from '../../../platform/crew-definition.ts'
-import type { Project } from '../../../platform/projects.ts'
+import { ASSISTANT_MODEL } from '../../../platform/projects/assistant.ts'
+import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
 
 /** Returns the definition that the form of a project's first version begins with. */
 export const firstDefinition = ({ name }: Pick<Project, 'name'>): CrewDefinition => ({

@@ -5,11 +5,11 @@ import {
   deleteProject,
   projectNameProblem,
   renameProject,
-} from '../../../platform/projects.ts'
-import type { Project } from '../../../platform/projects.ts'
-import { createVersion, findVersion } from '../../../platform/project-versions.ts'
-import type { VersionKey } from '../../../platform/project-versions.ts'
-import type { AuditEntry } from '../../../platform/audit.ts'
+} from '../../../platform/projects/projects.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
+import { createVersion, findVersion } from '../../../platform/projects/project-versions.ts'
+import type { VersionKey } from '../../../platform/projects/project-versions.ts'
+import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { projectEntry } from '../../callers/audit-entries.ts'

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import { createVersion } from '../../../platform/project-versions.ts'
-import { definitionText } from '../../../platform/proposal-answer.ts'
+import { createVersion } from '../../../platform/projects/project-versions.ts'
+import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import { versionEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'

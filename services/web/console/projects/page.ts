@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Version } from '../../../platform/project-versions.ts'
-import type { Proposal } from '../../../platform/proposals.ts'
+import type { Version } from '../../../platform/projects/project-versions.ts'
+import type { Proposal } from '../../../platform/projects/proposals.ts'
 import { page as frame } from '../frame/layout.ts'
 import { emptyState, pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'

@@ -1,16 +1,16 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import type { AuditEntry } from '../../../platform/audit.ts'
-import { listConnectedModels } from '../../../platform/llm-connections.ts'
-import { definitionText } from '../../../platform/proposal-answer.ts'
+import type { AuditEntry } from '../../../platform/audit/audit.ts'
+import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
+import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import {
   acceptProposal,
   discardProposal,
   findProposal,
   settleProposal,
-} from '../../../platform/proposals.ts'
-import type { Proposal, ProposalKey } from '../../../platform/proposals.ts'
-import type { Project } from '../../../platform/projects.ts'
+} from '../../../platform/projects/proposals.ts'
+import type { Proposal, ProposalKey } from '../../../platform/projects/proposals.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../callers/audited.ts'

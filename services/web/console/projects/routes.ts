@@ -1,10 +1,14 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { createProject, listProjectPage, projectNameProblem } from '../../../platform/projects.ts'
-import type { Project } from '../../../platform/projects.ts'
-import { listVersions } from '../../../platform/project-versions.ts'
-import { listProposals } from '../../../platform/proposals.ts'
-import { listConnectedModels } from '../../../platform/llm-connections.ts'
+import {
+  createProject,
+  listProjectPage,
+  projectNameProblem,
+} from '../../../platform/projects/projects.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
+import { listVersions } from '../../../platform/projects/project-versions.ts'
+import { listProposals } from '../../../platform/projects/proposals.ts'
+import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { projectEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'

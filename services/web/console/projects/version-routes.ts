@@ -1,16 +1,16 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import type { CrewDefinition } from '../../../platform/crew-definition.ts'
-import { findNewestTest } from '../../../platform/draft-tests.ts'
-import { listConnectedModels } from '../../../platform/llm-connections.ts'
+import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import { findNewestTest } from '../../../platform/projects/draft-tests.ts'
+import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import {
   deleteDraft,
   pinDraft,
   publishDraft,
   updateDraft,
-} from '../../../platform/project-versions.ts'
-import { definitionText, problemsOf } from '../../../platform/proposal-answer.ts'
-import type { VersionKey } from '../../../platform/project-versions.ts'
+} from '../../../platform/projects/project-versions.ts'
+import { definitionText, problemsOf } from '../../../platform/projects/proposal-answer.ts'
+import type { VersionKey } from '../../../platform/projects/project-versions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { versionEntry } from '../../callers/audit-entries.ts'

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { findArtifact } from '../../../platform/run-artifacts.ts'
+import { findArtifact } from '../../../platform/runs/run-artifacts.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { requireSession } from '../../callers/session.ts'

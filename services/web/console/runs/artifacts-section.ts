@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Artifact } from '../../../platform/run-artifacts.ts'
+import type { Artifact } from '../../../platform/runs/run-artifacts.ts'
 import { byteSize, count } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
 

@@ -7,9 +7,9 @@ import {
   RUN_FILTER_QUERY_MAX,
   RUN_FILTERS_MAX,
   saveRunFilter,
-} from '../../../platform/run-filters.ts'
-import type { RunFilterEntry } from '../../../platform/run-filters.ts'
-import type { AuditEntry } from '../../../platform/audit.ts'
+} from '../../../platform/runs/run-filters.ts'
+import type { RunFilterEntry } from '../../../platform/runs/run-filters.ts'
+import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../callers/audited.ts'

@@ -1,5 +1,5 @@
-import type { RunFilter } from '../../../platform/run-list.ts'
-import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs.ts'
+import type { RunFilter } from '../../../platform/runs/run-list.ts'
+import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs/runs.ts'
 import { readDay, readText } from '../frame/lists/filter-bar.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { RUN_COLUMNS } from '../frame/lists/runs-table.ts'

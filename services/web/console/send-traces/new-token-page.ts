@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { TraceScope } from '../../../platform/trace-tokens.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { TraceScope } from '../../../platform/traces/trace-tokens.ts'
 import { absoluteTime } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { copyable, warningBox } from '../frame/parts.ts'

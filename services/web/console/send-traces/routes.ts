@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import type { AuditEntry } from '../../../platform/audit.ts'
+import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import {
   countExpiringTokens,
   findTraceToken,
@@ -8,8 +8,8 @@ import {
   markTraceTokenRevoked,
   recordTraceToken,
   TRACE_TOKENS_A_YEAR,
-} from '../../../platform/trace-tokens.ts'
-import type { TraceToken } from '../../../platform/trace-tokens.ts'
+} from '../../../platform/traces/trace-tokens.ts'
+import type { TraceToken } from '../../../platform/traces/trace-tokens.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'

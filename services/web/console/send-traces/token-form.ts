@@ -1,5 +1,5 @@
-import { TRACE_SCOPES } from '../../../platform/trace-tokens.ts'
-import type { TraceScope } from '../../../platform/trace-tokens.ts'
+import { TRACE_SCOPES } from '../../../platform/traces/trace-tokens.ts'
+import type { TraceScope } from '../../../platform/traces/trace-tokens.ts'
 
 /** What the form that issues a token has, and its problems by field. */
 export interface TokenForm {

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { TraceScope, TraceToken } from '../../../platform/trace-tokens.ts'
+import type { TraceScope, TraceToken } from '../../../platform/traces/trace-tokens.ts'
 import { emptyState, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { createStaticToken } from '../../../platform/static-tokens.ts'
+import { createStaticToken } from '../../../platform/automations/static-tokens.ts'
 import { automationUrl } from '../../automation-api/automation-urls.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { NEW_TOKEN, tokenFields } from '../frame/token-fields.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { ListedToken } from '../../../platform/static-tokens.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { ListedToken } from '../../../platform/automations/static-tokens.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

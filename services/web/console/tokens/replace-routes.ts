@@ -4,9 +4,9 @@ import {
   createStaticToken,
   endStaticToken,
   revokeStaticToken,
-} from '../../../platform/static-tokens.ts'
-import type { ListedToken } from '../../../platform/static-tokens.ts'
-import type { TokenLimits } from '../../../platform/token-limits.ts'
+} from '../../../platform/automations/static-tokens.ts'
+import type { ListedToken } from '../../../platform/automations/static-tokens.ts'
+import type { TokenLimits } from '../../../platform/automations/token-limits.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { automationUrl } from '../../automation-api/automation-urls.ts'
 import { createAudited } from '../../callers/audited.ts'

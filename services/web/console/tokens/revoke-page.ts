@@ -1,5 +1,5 @@
-import type { Session } from '../../../platform/sessions.ts'
-import type { ListedToken } from '../../../platform/static-tokens.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { ListedToken } from '../../../platform/automations/static-tokens.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import type { Html } from '../frame/parts.ts'
 

@@ -4,8 +4,8 @@ import {
   findStaticToken,
   listStaticTokens,
   revokeStaticToken,
-} from '../../../platform/static-tokens.ts'
-import type { ListedToken } from '../../../platform/static-tokens.ts'
+} from '../../../platform/automations/static-tokens.ts'
+import type { ListedToken } from '../../../platform/automations/static-tokens.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database, Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../callers/audited.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ToolPackage } from '../../../platform/tool-packages.ts'
+import type { ToolPackage } from '../../../platform/tools/tool-packages.ts'
 import { count } from '../frame/format.ts'
 import { time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { TokenScope } from '../../../platform/token-limits.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { TokenScope } from '../../../platform/automations/token-limits.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { NEW_TOKEN, tokenFields } from '../frame/token-fields.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
-import type { OwnToolFile } from '../../../platform/tool-packages.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { OwnToolFile } from '../../../platform/tools/tool-packages.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { duration, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { Skeleton } from '../../traces/skeleton.ts'
 import type { SpanView } from '../../traces/span-view.ts'
 import { dollars, nsText } from '../frame/amounts.ts'

@@ -6,8 +6,8 @@ import {
   saveTraceFilter,
   TRACE_FILTER_NAME_MAX,
   TRACE_FILTERS_MAX,
-} from '../../../platform/trace-filters.ts'
-import type { TraceFilter } from '../../../platform/trace-filters.ts'
+} from '../../../platform/traces/trace-filters.ts'
+import type { TraceFilter } from '../../../platform/traces/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'

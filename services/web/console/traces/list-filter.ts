@@ -1,4 +1,4 @@
-import { listNotedTraces } from '../../../platform/trace-notes.ts'
+import { listNotedTraces } from '../../../platform/traces/trace-notes.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { filterParameters } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'

@@ -6,7 +6,7 @@ import {
   RATINGS,
   TRACE_NOTE_MAX,
   TRACE_NOTES_MAX,
-} from '../../../platform/trace-notes.ts'
+} from '../../../platform/traces/trace-notes.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedTrace, Totals, TracePage } from '../../traces/trace-lists.ts'
 import { dollars } from '../frame/amounts.ts'
 import { absoluteTime, count, duration, plural } from '../frame/format.ts'

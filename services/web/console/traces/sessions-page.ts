@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedTrace, SessionPage } from '../../traces/trace-lists.ts'
 import { count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { TraceOpinions } from '../../../platform/trace-notes.ts'
+import type { TraceOpinions } from '../../../platform/traces/trace-notes.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { count, duration, shortId } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { barChart } from '../frame/bar-chart.ts'
 import { lineChart } from '../frame/line-chart.ts'
 import { count, duration } from '../frame/format.ts'

@@ -1,8 +1,11 @@
 import { html } from 'hono/html'
-import type { Automation } from '../../../platform/automations.ts'
-import type { Session } from '../../../platform/sessions.ts'
-import type { DeliveryAttempt, DeliveryRecord } from '../../../platform/webhook-deliveries.ts'
-import type { Webhook } from '../../../platform/webhooks.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type {
+  DeliveryAttempt,
+  DeliveryRecord,
+} from '../../../platform/webhooks/webhook-deliveries.ts'
+import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { duration, pretty } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { copyable, csrfField, emptyState, noticeBox, pill, time } from '../frame/parts.ts'

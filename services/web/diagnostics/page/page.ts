@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html'
-import type { Session } from '../../../platform/sessions.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../../console/frame/layout.ts'
 import { emptyState } from '../../console/frame/parts.ts'
 import type { Html } from '../../console/frame/parts.ts'

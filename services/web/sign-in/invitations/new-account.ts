@@ -1,6 +1,6 @@
-import { acceptInvitation } from '../../../platform/invitations.ts'
-import type { Accepted, Invitation } from '../../../platform/invitations.ts'
-import { createLocalUser } from '../../../platform/users.ts'
+import { acceptInvitation } from '../../../platform/people/invitations.ts'
+import type { Accepted, Invitation } from '../../../platform/people/invitations.ts'
+import { createLocalUser } from '../../../platform/people/users.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { AppError } from '../../../shared/errors.ts'
 

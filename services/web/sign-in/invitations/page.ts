@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Invitation } from '../../../platform/invitations.ts'
+import type { Invitation } from '../../../platform/people/invitations.ts'
 import { plainPage } from '../../console/frame/layout.ts'
 import { csrfField, problemBox } from '../../console/frame/parts.ts'
 import type { Html } from '../../console/frame/parts.ts'

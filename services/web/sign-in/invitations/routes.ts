@@ -1,10 +1,14 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { writeAudit } from '../../../platform/audit.ts'
-import type { AuditEntry } from '../../../platform/audit.ts'
-import { acceptInvitation, findInvitation, invitationOver } from '../../../platform/invitations.ts'
-import type { Accepted, Invitation } from '../../../platform/invitations.ts'
-import { enterOrganization } from '../../../platform/sessions.ts'
+import { writeAudit } from '../../../platform/audit/audit.ts'
+import type { AuditEntry } from '../../../platform/audit/audit.ts'
+import {
+  acceptInvitation,
+  findInvitation,
+  invitationOver,
+} from '../../../platform/people/invitations.ts'
+import type { Accepted, Invitation } from '../../../platform/people/invitations.ts'
+import { enterOrganization } from '../../../platform/people/sessions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { actorOf } from '../../callers/actor.ts'

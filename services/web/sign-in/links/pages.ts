@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { LinkedUser } from '../../../platform/account-links.ts'
+import type { LinkedUser } from '../../../platform/people/account-links.ts'
 import { plainPage } from '../../console/frame/layout.ts'
 import { csrfField, problemBox } from '../../console/frame/parts.ts'
 import type { Html } from '../../console/frame/parts.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import type { ClaimedMembership } from '../../../platform/claimed-memberships.ts'
-import { readOrganizationRole } from '../../../platform/memberships.ts'
+import type { ClaimedMembership } from '../../../platform/people/claimed-memberships.ts'
+import { readOrganizationRole } from '../../../platform/people/memberships.ts'
 
 const RULES_MAX = 500
 const RULE = /^(?<group>\S.*?)\s*->\s*(?<organization>\S.*?)\s*:\s*(?<role>[a-z]+)$/

@@ -1,12 +1,12 @@
-import { recognizeIdentity, useSignIn } from '../../../platform/identities.ts'
-import type { KnownIdentity, SignInRequest } from '../../../platform/identities.ts'
+import { recognizeIdentity, useSignIn } from '../../../platform/people/identities.ts'
+import type { KnownIdentity, SignInRequest } from '../../../platform/people/identities.ts'
 import {
   createSession,
   deleteExpiredSessions,
   deleteSession,
   storeIdToken,
-} from '../../../platform/sessions.ts'
-import type { SessionOrigin } from '../../../platform/sessions.ts'
+} from '../../../platform/people/sessions.ts'
+import type { SessionOrigin } from '../../../platform/people/sessions.ts'
 import type { WebDeps } from '../../context.ts'
 import { isSame } from '../../callers/forms.ts'
 import { ATTEMPT_SECONDS, sealIdToken } from './attempt.ts'

@@ -1,4 +1,4 @@
-import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
+import type { UpstreamFile } from '../../../platform/tools/upstream-packages.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'

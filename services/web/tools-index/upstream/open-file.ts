@@ -5,8 +5,8 @@ import {
   makeUpstreamRoom,
   readUpstreamFile,
   startUpstreamFile,
-} from '../../../platform/upstream-packages.ts'
-import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
+} from '../../../platform/tools/upstream-packages.ts'
+import type { UpstreamFile } from '../../../platform/tools/upstream-packages.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { callIndex, failed, requireOk } from './call-index.ts'

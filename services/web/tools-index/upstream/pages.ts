@@ -4,8 +4,8 @@ import {
   keepUpstreamPage,
   makeUpstreamRoom,
   renewUpstreamPage,
-} from '../../../platform/upstream-packages.ts'
-import type { KeptPage, UpstreamFile } from '../../../platform/upstream-packages.ts'
+} from '../../../platform/tools/upstream-packages.ts'
+import type { KeptPage, UpstreamFile } from '../../../platform/tools/upstream-packages.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { toError } from '../../../shared/errors.ts'
 import { readBody } from '../../../shared/outgoing/send-request.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { normalizeToolName, parseToolFilename } from '../../../platform/python-packages.ts'
-import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
+import { normalizeToolName, parseToolFilename } from '../../../platform/tools/python-packages.ts'
+import type { UpstreamFile } from '../../../platform/tools/upstream-packages.ts'
 import { AppError } from '../../../shared/errors.ts'
 
 /** What is accepted of a public index, the best form first (PEP 691). */

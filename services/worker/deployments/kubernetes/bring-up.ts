@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ImageLayer } from '../../../platform/crew-images.ts'
+import type { ImageLayer } from '../../../platform/crews/crew-images.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { apply } from '../../../shared/kubernetes/apply.ts'
 import { describeTrouble } from '../../../shared/kubernetes/pod.ts'

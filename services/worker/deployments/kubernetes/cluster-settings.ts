@@ -1,5 +1,5 @@
-import type { CrewMaxima } from '../../../platform/crew-resources.ts'
-import type { ReachRules } from '../../../platform/crew-reach.ts'
+import type { CrewMaxima } from '../../../platform/crews/crew-resources.ts'
+import type { ReachRules } from '../../../platform/crews/crew-reach.ts'
 import type { PlatformRelease } from '../../../shared/kubernetes/network-peers.ts'
 
 /** What the operator set for crews from source. */

@@ -1,4 +1,4 @@
-import type { CrewResources } from '../../../platform/crew-resources.ts'
+import type { CrewResources } from '../../../platform/crews/crew-resources.ts'
 import {
   fingerprint,
   healthProbe,

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { findRefusal, readPlace, refusalOf } from '../../../platform/crew-reach.ts'
-import type { ReachRules } from '../../../platform/crew-reach.ts'
+import { findRefusal, readPlace, refusalOf } from '../../../platform/crews/crew-reach.ts'
+import type { ReachRules } from '../../../platform/crews/crew-reach.ts'
 import {
   inNamespace,
   openBlocks,

@@ -1,4 +1,4 @@
-import { crewResources } from '../../../platform/crew-resources.ts'
+import { crewResources } from '../../../platform/crews/crew-resources.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import { fingerprint } from '../../../shared/kubernetes/objects.ts'
 import type { AddressRange } from '../../../shared/outgoing/address-ranges.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { crewReachEnv, names } from '../../../platform/crew-limits.ts'
+import { crewReachEnv, names } from '../../../platform/crews/crew-limits.ts'
 import { flag, httpUrl, optional, origins, text, word } from '../../../shared/env.ts'
 
 /** The variables of crews from source in a cluster; without `CREW_PYTHON_IMAGE` there are none. */

@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { reachRulesOf } from '../../../platform/crew-reach.ts'
+import { reachRulesOf } from '../../../platform/crews/crew-reach.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
 import { readMountedFile } from '../../../shared/kubernetes/mounted-files.ts'

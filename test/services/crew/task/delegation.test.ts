@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LlmCall } from '../../../../services/crew/llm-call.ts'
-import { parseCrewDefinition } from '../../../../services/platform/crew-definition.ts'
-import type { CrewDefinition } from '../../../../services/platform/crew-definition.ts'
-import type { CrewEvent } from '../../../../services/platform/crew-protocol.ts'
+import { parseCrewDefinition } from '../../../../services/platform/definitions/crew-definition.ts'
+import type { CrewDefinition } from '../../../../services/platform/definitions/crew-definition.ts'
+import type { CrewEvent } from '../../../../services/platform/crew-contract/crew-protocol.ts'
 import { journalOf, modelHere, pathsOf, promptOf, runHere } from '../run-here.ts'
 import type { Reply } from '../run-here.ts'
 

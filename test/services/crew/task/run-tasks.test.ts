@@ -2,8 +2,11 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LlmCall } from '../../../../services/crew/llm-call.ts'
-import type { CrewDefinition, Task } from '../../../../services/platform/crew-definition.ts'
-import type { CrewEvent } from '../../../../services/platform/crew-protocol.ts'
+import type {
+  CrewDefinition,
+  Task,
+} from '../../../../services/platform/definitions/crew-definition.ts'
+import type { CrewEvent } from '../../../../services/platform/crew-contract/crew-protocol.ts'
 import { taskGraphs } from '../../../support/task-graphs.ts'
 import { journalOf, modelHere, pathsOf, promptOf, runHere } from '../run-here.ts'
 import type { Reply } from '../run-here.ts'

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { CompactSign, compactVerify } from 'jose'
 import type { JWK } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { ALGORITHMS } from '../../../../services/platform/automation-oauth.ts'
-import type { Algorithm } from '../../../../services/platform/automation-oauth.ts'
+import { ALGORITHMS } from '../../../../services/platform/automations/automation-oauth.ts'
+import type { Algorithm } from '../../../../services/platform/automations/automation-oauth.ts'
 import { createSignatureCheck } from '../../../../services/web/access-token/signature-check.ts'
 
 const isSignedBy = createSignatureCheck()

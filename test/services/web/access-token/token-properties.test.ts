@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { TokenPolicy } from '../../../../services/platform/automation-oauth.ts'
+import type { TokenPolicy } from '../../../../services/platform/automations/automation-oauth.ts'
 import { RULES } from '../../../../services/web/access-token/gate.ts'
 import { parseToken } from '../../../../services/web/access-token/parse-token.ts'
 import { readClaims } from '../../../../services/web/access-token/read-claims.ts'

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deleteExpiredAudit, forwardAudit } from '../../../../services/platform/audit-upkeep.ts'
-import { OPERATOR, writeAudit } from '../../../../services/platform/audit.ts'
-import type { Actor } from '../../../../services/platform/audit.ts'
-import { grantRole } from '../../../../services/platform/users.ts'
+import {
+  deleteExpiredAudit,
+  forwardAudit,
+} from '../../../../services/platform/audit/audit-upkeep.ts'
+import { OPERATOR, writeAudit } from '../../../../services/platform/audit/audit.ts'
+import type { Actor } from '../../../../services/platform/audit/audit.ts'
+import { grantRole } from '../../../../services/platform/people/users.ts'
 import { until } from '../../../support/until.ts'
 import { askAs } from '../support/forms.ts'
 import { openPlatform } from '../support/platform.ts'

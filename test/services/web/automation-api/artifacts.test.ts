@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
-import { takeRuns } from '../../../../services/platform/run-queue.ts'
-import { kickoff } from '../../../../services/platform/runs.ts'
+import { storeArtifacts } from '../../../../services/platform/runs/run-artifacts.ts'
+import { takeRuns } from '../../../../services/platform/runs/run-queue.ts'
+import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 

@@ -2,10 +2,10 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { inspectRoutes } from 'hono/dev'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { isObject } from '../../../../services/shared/is-object.ts'
 import { definition } from '../../../support/crew.ts'
-import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { completeRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import {
   bind,
   CLIENT,

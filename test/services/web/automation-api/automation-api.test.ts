@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { completeRun, failRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
-import { countRuns } from '../../../../services/platform/run-list.ts'
-import { stopRun } from '../../../../services/platform/runs.ts'
-import type { Automation } from '../../../../services/platform/automations.ts'
+import { countRuns } from '../../../../services/platform/runs/run-list.ts'
+import { stopRun } from '../../../../services/platform/runs/runs.ts'
+import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 

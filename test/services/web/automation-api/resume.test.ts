@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { parkRun } from '../../../../services/platform/run-approvals.ts'
-import { takeRuns } from '../../../../services/platform/run-queue.ts'
-import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
+import { parkRun } from '../../../../services/platform/runs/run-approvals.ts'
+import { takeRuns } from '../../../../services/platform/runs/run-queue.ts'
+import { kickoff, stopRun } from '../../../../services/platform/runs/runs.ts'
 import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 

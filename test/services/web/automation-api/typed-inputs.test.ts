@@ -1,11 +1,17 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Automation } from '../../../../services/platform/automations.ts'
-import { parseCrewDefinition } from '../../../../services/platform/crew-definition.ts'
-import { inputFields, resolveInputs } from '../../../../services/platform/crew-inputs.ts'
-import { exampleInputs, inputsSchema } from '../../../../services/platform/input-schema.ts'
-import { findRun } from '../../../../services/platform/runs.ts'
+import type { Automation } from '../../../../services/platform/automations/automations.ts'
+import { parseCrewDefinition } from '../../../../services/platform/definitions/crew-definition.ts'
+import {
+  inputFields,
+  resolveInputs,
+} from '../../../../services/platform/definitions/crew-inputs.ts'
+import {
+  exampleInputs,
+  inputsSchema,
+} from '../../../../services/platform/definitions/input-schema.ts'
+import { findRun } from '../../../../services/platform/runs/runs.ts'
 import { isObject } from '../../../../services/shared/is-object.ts'
 import { definition } from '../../../support/crew.ts'
 import { deployAutomation } from '../../../support/platform.ts'

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { includesRole, ORGANIZATION_ROLES } from '../../../../services/platform/memberships.ts'
-import type { OrganizationRole } from '../../../../services/platform/memberships.ts'
+import {
+  includesRole,
+  ORGANIZATION_ROLES,
+} from '../../../../services/platform/people/memberships.ts'
+import type { OrganizationRole } from '../../../../services/platform/people/memberships.ts'
 import type { Rights } from '../../../../services/web/callers/right.ts'
 import { createRights } from '../../../../services/web/callers/rights.ts'
 import { callRoute, fillPaths, mountedRoutes, signInAs } from '../support/every-route.ts'

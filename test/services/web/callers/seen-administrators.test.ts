@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Session } from '../../../../services/platform/sessions.ts'
-import type { Role } from '../../../../services/platform/users.ts'
+import type { Session } from '../../../../services/platform/people/sessions.ts'
+import type { Role } from '../../../../services/platform/people/users.ts'
 import { createSeenAdministrators } from '../../../../services/web/callers/seen-administrators.ts'
 
 const session = (...roles: Role[]): Session => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hashPassword } from '../../../../services/platform/passwords.ts'
+import { hashPassword } from '../../../../services/platform/people/passwords.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 import { few } from '../../../support/long.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { kickoff } from '../../../../services/platform/runs.ts'
+import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { BASE_URL, openPlatform } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 

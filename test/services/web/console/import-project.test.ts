@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectAccessible } from '../../../support/axe.ts'
-import { agentJson, crewJson } from '../../platform/crewai/project.ts'
+import { agentJson, crewJson } from '../../platform/projects/crewai/project.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 import { BASE_URL, openPlatform } from '../support/platform.ts'

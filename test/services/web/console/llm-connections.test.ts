@@ -1,7 +1,7 @@
 import dns from 'node:dns'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createLlmKeys } from '../../../../services/platform/llm-keys.ts'
+import { createLlmKeys } from '../../../../services/platform/connections/llm-keys.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
 import { readEnv } from '../../../../services/shared/env.ts'
 import { createLog } from '../../../../services/shared/log.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findAutomationOauth } from '../../../../services/platform/automation-oauth.ts'
-import { findAutomation } from '../../../../services/platform/automations.ts'
+import { findAutomationOauth } from '../../../../services/platform/automations/automation-oauth.ts'
+import { findAutomation } from '../../../../services/platform/automations/automations.ts'
 import { BASE_URL } from '../support/platform.ts'
 import type { SignedInUser, Tenant } from '../support/platform.ts'
 import {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { markDown } from '../../../../services/platform/automations.ts'
-import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { markDown } from '../../../../services/platform/automations/automations.ts'
+import { completeRun, failRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
-import { findRun, kickoff } from '../../../../services/platform/runs.ts'
+import { findRun, kickoff } from '../../../../services/platform/runs/runs.ts'
 import { noticeOf } from '../../../../services/web/console/frame/notices.ts'
 import {
   absoluteTime,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { isEnabled } from '../../../../services/platform/feature-flags.ts'
-import { grantRole } from '../../../../services/platform/users.ts'
+import { grantRole } from '../../../../services/platform/people/users.ts'
 import { until } from '../../../support/until.ts'
 import { openPlatform } from '../support/platform.ts'
 import type { SignedInUser, Platform } from '../support/platform.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLlmConnection } from '../../../../services/platform/llm-connections.ts'
-import { failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
-import { kickoff } from '../../../../services/platform/runs.ts'
+import { createLlmConnection } from '../../../../services/platform/connections/llm-connections.ts'
+import { failRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
+import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { openPlatform } from '../support/platform.ts'
 import type { SignedInUser, Platform } from '../support/platform.ts'
 

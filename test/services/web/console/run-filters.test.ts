@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { kickoff } from '../../../../services/platform/runs.ts'
+import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { signInAs } from '../support/every-route.ts'
 import { openPlatform } from '../support/platform.ts'

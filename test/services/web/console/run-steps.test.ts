@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { toRunTimeline } from '../../../../services/web/console/runs/run-steps.ts'
 import type { RunStep } from '../../../../services/web/console/runs/run-steps.ts'
 import { stepList } from '../../../../services/web/console/runs/step-list.ts'
-import type { ProgressEvent } from '../../../../services/platform/run-queue.ts'
-import type { Run } from '../../../../services/platform/runs.ts'
+import type { ProgressEvent } from '../../../../services/platform/runs/run-queue.ts'
+import type { Run } from '../../../../services/platform/runs/runs.ts'
 
 const START = Date.parse('2026-11-22T12:00:00.000Z')
 const at = (ms: number): string => new Date(START + ms).toISOString()

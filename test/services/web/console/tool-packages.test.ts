@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ensureOrganization } from '../../../../services/platform/organizations.ts'
+import { ensureOrganization } from '../../../../services/platform/people/organizations.ts'
 import {
   ensurePublicToolRepository,
   ensureToolRepository,
-} from '../../../../services/platform/tools.ts'
+} from '../../../../services/platform/tools/tools.ts'
 import { signInAs } from '../support/every-route.ts'
 import { askAs } from '../support/forms.ts'
 import { BASE_URL, openPlatform } from '../support/platform.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 

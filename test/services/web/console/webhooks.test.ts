@@ -3,10 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   listDeliveries,
   sendTestMessage,
-} from '../../../../services/platform/webhook-deliveries.ts'
-import { createWebhookKeys } from '../../../../services/platform/webhook-keys.ts'
-import { EVENT_TYPES, listWebhooks, WEBHOOKS_MAX } from '../../../../services/platform/webhooks.ts'
-import type { Webhook } from '../../../../services/platform/webhooks.ts'
+} from '../../../../services/platform/webhooks/webhook-deliveries.ts'
+import { createWebhookKeys } from '../../../../services/platform/webhooks/webhook-keys.ts'
+import {
+  EVENT_TYPES,
+  listWebhooks,
+  WEBHOOKS_MAX,
+} from '../../../../services/platform/webhooks/webhooks.ts'
+import type { Webhook } from '../../../../services/platform/webhooks/webhooks.ts'
 import { BASE_URL, openPlatform, SECRET } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
+import { appendCrewLog } from '../../../../services/platform/crews/crew-logs.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRepositorySeals } from '../../../../services/platform/source-repository-seals.ts'
+import { createRepositorySeals } from '../../../../services/platform/crews/source-repository-seals.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { resealKeys } from '../../../../services/tasks/reseal-keys.ts'
 import { HOSTILE_ADDRESSES } from '../../../support/hostile-addresses.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { agentJson, crewJson } from '../../platform/crewai/project.ts'
+import { agentJson, crewJson } from '../../platform/projects/crewai/project.ts'
 import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 import { zip } from '../support/zip.ts'

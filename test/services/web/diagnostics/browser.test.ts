@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
 import { expectCopyAccessible } from '../../../support/axe.ts'
 import { chromiumPath, launchBrowser } from '../../../../scripts/pictures/browser.ts'
 import { freePort } from '../../../support/free-port.ts'

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createLlmConnection, setSealedKey } from '../../../../services/platform/llm-connections.ts'
-import { createLlmKeys } from '../../../../services/platform/llm-keys.ts'
+import {
+  createLlmConnection,
+  setSealedKey,
+} from '../../../../services/platform/connections/llm-connections.ts'
+import { createLlmKeys } from '../../../../services/platform/connections/llm-keys.ts'
 import { addressUrl } from '../../../support/address-url.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'

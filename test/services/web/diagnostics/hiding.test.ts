@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSession } from '../../../../services/platform/sessions.ts'
-import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { createSession } from '../../../../services/platform/people/sessions.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
 import { exchange, requestLines, statusOf, withoutDate } from '../../../support/raw-http.ts'
 import { serveWeb, TOKEN } from './support/web.ts'

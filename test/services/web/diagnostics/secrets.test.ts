@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSession } from '../../../../services/platform/sessions.ts'
-import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { createSession } from '../../../../services/platform/people/sessions.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
 import { addressUrl } from '../../../support/address-url.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { codeOf, serveWeb, TOKEN, warningsOf } from './support/web.ts'

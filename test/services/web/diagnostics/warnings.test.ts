@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { takeRuns } from '../../../../services/platform/run-queue.ts'
+import { takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import {
   CERTIFICATE_WARNINGS,
   warnOfCertificate,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { createLog, requestLog } from '../../../../services/shared/log.ts'
 import { readEnv } from '../../../../services/shared/env.ts'
 import { createBadTokens } from '../../../../services/web/callers/bad-tokens.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { isObject } from '../../../../services/shared/is-object.ts'
 import { NOUNS } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Automation } from '../../../../services/platform/automations.ts'
+import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import { automation } from '../../../../services/web/nouns/automation.ts'
 import { perhapsMoment } from '../../../../services/web/openapi/parts.ts'
 import { choice, json, secret, text } from '../../../../services/web/resources/controls.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { countFailure } from '../../../../services/platform/sign-in-failures.ts'
-import { grantRole } from '../../../../services/platform/users.ts'
+import { countFailure } from '../../../../services/platform/people/sign-in-failures.ts'
+import { grantRole } from '../../../../services/platform/people/users.ts'
 import { openPlatformWithOidc } from '../support/platform-with-oidc.ts'
 import type { PlatformWithOidc } from '../support/platform-with-oidc.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { disableUser, enableUser } from '../../../../services/platform/accounts.ts'
-import { recognizeIdentity } from '../../../../services/platform/identities.ts'
-import { createSession, findSession } from '../../../../services/platform/sessions.ts'
+import { disableUser, enableUser } from '../../../../services/platform/people/accounts.ts'
+import { recognizeIdentity } from '../../../../services/platform/people/identities.ts'
+import { createSession, findSession } from '../../../../services/platform/people/sessions.ts'
 import { cheapHash, openPlatform } from '../support/platform.ts'
 import type { SignedInUser, Platform } from '../support/platform.ts'
 

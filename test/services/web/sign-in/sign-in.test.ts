@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { countFailure } from '../../../../services/platform/sign-in-failures.ts'
+import { countFailure } from '../../../../services/platform/people/sign-in-failures.ts'
 import { BASE_URL, cheapHash, openPlatform } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 

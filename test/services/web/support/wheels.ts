@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
-import { uploadTool } from '../../../../services/platform/tool-uploads.ts'
+import { uploadTool } from '../../../../services/platform/tools/tool-uploads.ts'
 import { zip } from '../../../../services/shared/python-package/zip.ts'
 
 export interface Wheel {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   ensurePublicToolRepository,
   ensureToolRepository,
-} from '../../../../services/platform/tools.ts'
+} from '../../../../services/platform/tools/tools.ts'
 import type { Service } from '../../../../services/shared/http/serve.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { start } from '../../../../services/web/start.ts'

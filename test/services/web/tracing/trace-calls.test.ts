@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { kickoff as kickoffRun } from '../../../../services/platform/runs.ts'
+import { kickoff as kickoffRun } from '../../../../services/platform/runs/runs.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { createSpanSender } from '../../../../services/shared/tracing/span-sender.ts'
 import type { SpanSender } from '../../../../services/shared/tracing/span-sender.ts'

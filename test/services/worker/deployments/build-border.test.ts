@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { requireTrust } from '../../../../services/platform/build-trust.ts'
-import { ensureOrganization } from '../../../../services/platform/organizations.ts'
+import { requireTrust } from '../../../../services/platform/crews/build-trust.ts'
+import { ensureOrganization } from '../../../../services/platform/people/organizations.ts'
 import { buildJob } from '../../../../services/worker/deployments/kubernetes/build-job.ts'
 import type {
   CrewCluster,

@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   deploySource,
   listCrewDeployments,
-} from '../../../../services/platform/crew-deployments.ts'
-import { createOwnAutomation } from '../../../../services/platform/own-crews.ts'
-import { findAutomation } from '../../../../services/platform/automations.ts'
-import type { Automation } from '../../../../services/platform/automations.ts'
-import { findRun, kickoff } from '../../../../services/platform/runs.ts'
-import { storeArchive } from '../../../../services/platform/source-archive/store-archive.ts'
+} from '../../../../services/platform/crews/crew-deployments.ts'
+import { createOwnAutomation } from '../../../../services/platform/crews/own-crews.ts'
+import { findAutomation } from '../../../../services/platform/automations/automations.ts'
+import type { Automation } from '../../../../services/platform/automations/automations.ts'
+import { findRun, kickoff } from '../../../../services/platform/runs/runs.ts'
+import { storeArchive } from '../../../../services/platform/crews/source-archive/store-archive.ts'
 import type { Service } from '../../../../services/shared/http/serve.ts'
 import { start as startWorker } from '../../../../services/worker/start.ts'
 import { whyNoPython } from '../../../python/adapter.ts'

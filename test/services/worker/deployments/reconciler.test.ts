@@ -1,23 +1,26 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { findAutomation, markOnline } from '../../../../services/platform/automations.ts'
+import {
+  findAutomation,
+  markOnline,
+} from '../../../../services/platform/automations/automations.ts'
 import {
   deploySource,
   listCrewDeployments,
   rollBack,
-} from '../../../../services/platform/crew-deployments.ts'
-import { readCrewLog } from '../../../../services/platform/crew-logs.ts'
+} from '../../../../services/platform/crews/crew-deployments.ts'
+import { readCrewLog } from '../../../../services/platform/crews/crew-logs.ts'
 import {
   removeCrew,
   restartCrew,
   saveCrewSettings,
   startCrew,
   stopCrew,
-} from '../../../../services/platform/crew-settings.ts'
+} from '../../../../services/platform/crews/crew-settings.ts'
 import {
   createVariableSeals,
   setCrewVariable,
-} from '../../../../services/platform/crew-variables.ts'
-import { kickoff } from '../../../../services/platform/runs.ts'
+} from '../../../../services/platform/crews/crew-variables.ts'
+import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { startReconciler } from '../../../../services/worker/deployments/reconciler.ts'
 import type { Reconciler } from '../../../../services/worker/deployments/reconciler.ts'
 import { seedOwnAutomation, seedSource } from '../../../support/own-crew.ts'

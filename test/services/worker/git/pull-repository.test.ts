@@ -3,15 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { listCrewDeployments } from '../../../../services/platform/crew-deployments.ts'
+import { listCrewDeployments } from '../../../../services/platform/crews/crew-deployments.ts'
 import {
   askPull,
   getRepository,
   saveRepository,
   takeRepository,
-} from '../../../../services/platform/source-repositories.ts'
-import type { RepositoryPlace } from '../../../../services/platform/source-repositories.ts'
-import { createRepositorySeals } from '../../../../services/platform/source-repository-seals.ts'
+} from '../../../../services/platform/crews/source-repositories.ts'
+import type { RepositoryPlace } from '../../../../services/platform/crews/source-repositories.ts'
+import { createRepositorySeals } from '../../../../services/platform/crews/source-repository-seals.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { createForwardProxy } from '../../../../services/shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../../../../services/shared/outgoing/guard.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { AutomationActivity } from '../../../../platform/activity.ts'
+import type { AutomationActivity } from '../../../../platform/runs/activity.ts'
 import { count } from '../format.ts'
 import { automationPill, runPill, time } from '../parts.ts'
 import type { Html } from '../parts.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import { isUuid } from '../../../../platform/automations.ts'
-import type { PageRequest } from '../../../../platform/paging.ts'
+import { isUuid } from '../../../../platform/automations/automations.ts'
+import type { PageRequest } from '../../../../shared/postgres/paging.ts'
 
 const ROWS = 50
 const SEARCH_LENGTH_MAX = 100

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Page, PageRequest } from '../../../../platform/paging.ts'
+import type { Page, PageRequest } from '../../../../shared/postgres/paging.ts'
 import { plural } from '../format.ts'
 import { icon } from '../icons.ts'
 import { emptyState } from '../parts.ts'

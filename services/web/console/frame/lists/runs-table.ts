@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ListedRun } from '../../../../platform/run-list.ts'
+import type { ListedRun } from '../../../../platform/runs/run-list.ts'
 import { runPill, ranFor, starterOf, testPill, time, tokensOf } from '../parts.ts'
 import type { Html } from '../parts.ts'
 import { shortId } from '../format.ts'

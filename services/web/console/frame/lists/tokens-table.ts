@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ListedToken } from '../../../../platform/static-tokens.ts'
+import type { ListedToken } from '../../../../platform/automations/static-tokens.ts'
 import { emptyState, time } from '../parts.ts'
 import type { Html } from '../parts.ts'
 import { endOfToken, scopeText } from '../token-facts.ts'

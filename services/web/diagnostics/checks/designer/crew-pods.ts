@@ -1,5 +1,5 @@
-import { crewNamespaceOf } from '../../../../platform/crew-namespace.ts'
-import type { InternalOrganization } from '../../../../platform/internal-crews.ts'
+import { crewNamespaceOf } from '../../../../platform/crews/crew-namespace.ts'
+import type { InternalOrganization } from '../../../../platform/crews/internal-crews.ts'
 import type { KubernetesAddress } from '../../../../shared/kubernetes/client.ts'
 import type { KubernetesDeployment } from '../../../../shared/kubernetes/deployment.ts'
 import { toSelector } from '../../../../shared/kubernetes/pod.ts'

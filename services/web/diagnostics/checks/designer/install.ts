@@ -1,5 +1,5 @@
-import { INTERNAL_CREWS } from '../../../../platform/internal-crew-definitions.ts'
-import type { InternalOrganization } from '../../../../platform/internal-crews.ts'
+import { INTERNAL_CREWS } from '../../../../platform/definitions/internal-crew-definitions.ts'
+import type { InternalOrganization } from '../../../../platform/crews/internal-crews.ts'
 import { installCrew, runInWeb } from '../../cluster-commands.ts'
 import { declareCodes } from '../../failure-code.ts'
 import type { FailureCode } from '../../failure-code.ts'

@@ -1,5 +1,5 @@
 import { readOnly } from '../../../../platform/diagnostics.ts'
-import { measureQueue } from '../../../../platform/queue-size.ts'
+import { measureQueue } from '../../../../platform/runs/queue-size.ts'
 import type { CheckContext } from '../../check.ts'
 import { declareCodes } from '../../failure-code.ts'
 import { warning, withWarnings } from '../../finding.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { LlmUsage } from '../../../../platform/llm-usage.ts'
+import type { LlmUsage } from '../../../../platform/connections/llm-usage.ts'
 import type { Html } from '../../../console/frame/parts.ts'
 
 /** An LLM connection, with its use by runs of this pod. */

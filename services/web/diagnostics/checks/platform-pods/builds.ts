@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import { findBuildChecks } from '../../../../platform/build-checks.ts'
-import type { BuildChecks, BuildProblemCode } from '../../../../platform/build-checks.ts'
+import { findBuildChecks } from '../../../../platform/crews/build-checks.ts'
+import type { BuildChecks, BuildProblemCode } from '../../../../platform/crews/build-checks.ts'
 import { readOnly } from '../../../../platform/diagnostics.ts'
 import type { Html } from '../../../console/frame/parts.ts'
 import type { CheckContext } from '../../check.ts'

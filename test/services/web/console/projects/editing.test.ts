@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createOwnAutomation } from '../../../../../services/platform/own-crews.ts'
+import { createOwnAutomation } from '../../../../../services/platform/crews/own-crews.ts'
 import { askAs, pressUndo } from '../../support/forms.ts'
 import { openPlatform } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createProject } from '../../../../../services/platform/projects.ts'
+import { createProject } from '../../../../../services/platform/projects/projects.ts'
 import { expectAccessible } from '../../../../support/axe.ts'
 import { hasNoBrowser, openConsole } from '../../support/console.ts'
 import type { Console } from '../../support/console.ts'

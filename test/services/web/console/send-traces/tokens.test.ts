@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { TRACE_TOKENS_A_YEAR } from '../../../../../services/platform/trace-tokens.ts'
+import { TRACE_TOKENS_A_YEAR } from '../../../../../services/platform/traces/trace-tokens.ts'
 import { postTo } from '../../../collector/support/harness.ts'
 import { freshId, requestOf, spanOf, toProtobuf } from '../../../collector/support/otlp.ts'
 import type { SignedInUser } from '../../support/platform.ts'

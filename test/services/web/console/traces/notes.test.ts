@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { setMembership } from '../../../../../services/platform/memberships.ts'
+import { setMembership } from '../../../../../services/platform/people/memberships.ts'
 import { spanOf } from '../../../collector/support/otlp.ts'
 import { askAs } from '../../support/forms.ts'
 import type { SignedInUser } from '../../support/platform.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   listTraceFilters,
   saveTraceFilter,
-} from '../../../../../services/platform/trace-filters.ts'
+} from '../../../../../services/platform/traces/trace-filters.ts'
 import type { KeyValue, OtlpSpan } from '../../../collector/support/otlp.ts'
 import { idOf } from '../../support/example-trace.ts'
 import type { Tenant } from '../../support/platform.ts'

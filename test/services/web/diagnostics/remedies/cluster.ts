@@ -4,7 +4,7 @@ import type { StoredObject } from '../../../../support/kubernetes.ts'
 import type { Dependencies } from '../support/dependencies.ts'
 import { LIST } from '../support/dependencies.ts'
 import { httpServer } from '../support/faults.ts'
-import { takeRuns } from '../../../../../services/platform/run-queue.ts'
+import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import { runNamedTask } from './scene.ts'
 import type { Case } from './scene.ts'
 

@@ -1,4 +1,4 @@
-import { createLlmConnection } from '../../../../../services/platform/llm-connections.ts'
+import { createLlmConnection } from '../../../../../services/platform/connections/llm-connections.ts'
 import { connectDatabase } from '../../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../../services/shared/postgres/address.ts'
 import { CHART_DEPLOYMENTS } from '../../../../../services/web/diagnostics/checks/platform-pods/expected-deployments.ts'

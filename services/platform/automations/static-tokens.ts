@@ -1,0 +1,246 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { UNLIMITED } from './token-limits.ts'
+import type { TokenLimits, TokenScope } from './token-limits.ts'
+import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
+import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
+
+/** Distinguishes a static token from a JWT, and lets secret scanners find one that leaked. */
+const PREFIX = 'pat_'
+
+/** A static token as people see it: without its secret. */
+export interface StaticToken extends TokenLimits {
+  readonly id: number
+  readonly name: string
+  readonly lastFour: string
+  /** null: the token is valid for every automation of the organization. */
+  readonly deploymentId: number | null
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+  /** Where the last call came from. */
+  readonly lastUsedAddress: string | null
+}
+
+interface NewStaticToken extends Partial<TokenLimits> {
+  readonly organizationId: number
+  readonly deploymentId: number | null
+  readonly name: string
+  readonly createdBy: number | null
+  /** The token whose place it takes. */
+  readonly replaces?: number | undefined
+}
+
+const columns = (sql: Queryable) => sql`
+  t.id, t.name, t.last_four, t.deployment_id, t.created_at, t.last_used_at, t.last_used_address,
+  t.scopes, t.expires_at, t.networks::text[] as networks`
+
+const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/**
+ * Recognizes a static token by its shape. The shape alone decides how a bearer token is verified.
+ */
+export const isStaticToken = (token: string): boolean => /^pat_[A-Za-z0-9_-]{43}$/.test(token)
+
+/** A static token that was just issued. */
+export interface IssuedStaticToken {
+  readonly id: number
+  /** 256 random bits, seen this once: the database keeps its SHA-256. */
+  readonly secret: string
+}
+
+/** Issues a token; without limits that it was not given. */
+export async function createStaticToken(
+  sql: Queryable,
+  token: NewStaticToken,
+): Promise<IssuedStaticToken> {
+  const secret = PREFIX + randomBytes(32).toString('base64url')
+  const { organizationId, deploymentId, name, createdBy, replaces = null } = token
+  const { scopes, expiresAt, networks } = { ...UNLIMITED, ...token }
+  const [{ id }] = await sql<[{ id: number }]>`
+    insert into static_tokens (organization_id, deployment_id, name, created_by, token_hash,
+      last_four, scopes, expires_at, networks, replaces)
+    values (${organizationId}, ${deploymentId}, ${name}, ${createdBy}, ${hashOf(secret)},
+      ${secret.slice(-4)}, ${[...scopes]}, ${expiresAt}, ${[...networks]}::text[]::cidr[],
+      ${replaces})
+    returning id`
+  return { id, secret }
+}
+
+/** Issues a token and returns its secret. */
+export const issueStaticToken = async (sql: Queryable, token: NewStaticToken): Promise<string> =>
+  (await createStaticToken(sql, token)).secret
+
+/** How a token is used. */
+export interface TokenUse {
+  /** What it has to be for: one of these. */
+  readonly scopes: readonly TokenScope[]
+  /** Where the call comes from; undefined where that is not known. */
+  readonly address: string | undefined
+}
+
+/** Why a token that is known opens nothing. */
+export type TokenRefusal = 'token_expired' | 'address_not_allowed' | 'insufficient_scope'
+
+/** A token that was found, and what keeps it from being used, if anything does. */
+export type FoundToken<Token> = Token & { readonly refusal: TokenRefusal | undefined }
+
+interface Checked {
+  readonly scopes: readonly TokenScope[]
+  readonly isExpired: boolean
+  readonly isElsewhere: boolean
+  readonly isStale: boolean
+}
+
+const checks = (sql: Queryable, { address }: Pick<TokenUse, 'address'>) => sql`
+  t.scopes, coalesce(t.expires_at <= now(), false) as is_expired,
+  t.networks <> '{}' and not coalesce(${address ?? null}::inet <<= any (t.networks), false)
+    as is_elsewhere,
+  coalesce(t.last_used_at < now() - interval '1 minute', true) as is_stale`
+
+function refusalOf(token: Checked, { scopes }: TokenUse): TokenRefusal | undefined {
+  if (token.isExpired) return 'token_expired'
+  if (token.isElsewhere) return 'address_not_allowed'
+  return scopes.some((each) => token.scopes.includes(each)) ? undefined : 'insufficient_scope'
+}
+
+/** Marks a token as used, at most once a minute. */
+async function useToken<Token extends { readonly id: number }>(
+  sql: Queryable,
+  found: (Token & Checked) | undefined,
+  use: TokenUse,
+): Promise<FoundToken<Token> | undefined> {
+  if (!found) return undefined
+  const refusal = refusalOf(found, use)
+  if (refusal === undefined && found.isStale) {
+    await sql`
+      update static_tokens set last_used_at = now(), last_used_address = ${use.address ?? null}
+      where id = ${found.id}`
+  }
+  return { ...found, refusal }
+}
+
+/** Returns the token if it is one for the automation. Undefined for any other token. */
+export async function findAutomationToken(
+  sql: Queryable,
+  token: string,
+  { automation, ...use }: TokenUse & { automation: { id: number; organizationId: number } },
+): Promise<FoundToken<Pick<StaticToken, 'id' | 'name'>> | undefined> {
+  const [found] = await sql<(Pick<StaticToken, 'id' | 'name'> & Checked)[]>`
+    select t.id, t.name, ${checks(sql, use)} from static_tokens t
+    where t.token_hash = ${hashOf(token)} and t.revoked_at is null
+      and t.organization_id = ${automation.organizationId}
+      and (t.deployment_id is null or t.deployment_id = ${automation.id})`
+  return useToken(sql, found, use)
+}
+
+/** The organization that a token opens as a whole. */
+interface OrganizationToken {
+  readonly id: number
+  readonly name: string
+  readonly organizationId: number
+  /** The platform's own organization. */
+  readonly internal: boolean
+}
+
+/** Returns the organization of a token that is valid for all of it. */
+export async function findOrganizationToken(
+  sql: Queryable,
+  token: string,
+  use: TokenUse,
+): Promise<FoundToken<OrganizationToken> | undefined> {
+  const [found] = await sql<(OrganizationToken & Checked)[]>`
+    select t.id, t.name, t.organization_id, o.internal, ${checks(sql, use)}
+    from static_tokens t join organizations o on o.id = t.organization_id
+    where t.token_hash = ${hashOf(token)} and t.revoked_at is null and t.deployment_id is null`
+  return useToken(sql, found, use)
+}
+
+/**
+ * Returns the tokens that may call an automation, or with the id null all of the organization's,
+ * newest first; the search looks into names and last four characters. Revoked ones are left out.
+ */
+export async function listStaticTokens(
+  sql: Queryable,
+  { id, organizationId }: { id: number | null; organizationId: number },
+  page: PageRequest,
+): Promise<Page<ListedToken>> {
+  const newestFirst = {
+    columns: [sql`t.id`],
+    at: (cursor: string) => sql`(${cursor}::int)`,
+    descending: true,
+  }
+  const isListed = sql`
+    t.organization_id = ${organizationId} and t.revoked_at is null
+      and (${id}::int is null or t.deployment_id is null or t.deployment_id = ${id}::int)
+      and (${contains(sql, [sql`t.name`, sql`t.last_four`], page.search)})`
+  const [rows, [{ total }]] = await Promise.all([
+    sql<ListedToken[]>`
+      select ${listed(sql)} where ${isListed} ${keyset(sql, newestFirst, page)}`,
+    sql<[{ total: number }]>`
+      select count(*)::int as total from static_tokens t where ${isListed}`,
+  ])
+  return toPage(rows, page, { total, cursorOf: (token) => String(token.id) })
+}
+
+/** A token in a list, with the automation that it is for and whose place it takes. */
+export interface ListedToken extends StaticToken {
+  readonly automationId: string | null
+  readonly automationName: string | null
+}
+
+const listed = (sql: Queryable) => sql`
+  ${columns(sql)}, d.automation_id, d.name as automation_name
+  from static_tokens t left join deployments d on d.id = t.deployment_id`
+
+/** A token of the organization; one of another organization, or a revoked one, is not found. */
+export async function findStaticToken(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+): Promise<ListedToken | undefined> {
+  const [found] = await sql<ListedToken[]>`
+    select ${listed(sql)}
+    where t.id = ${id} and t.organization_id = ${organizationId} and t.revoked_at is null`
+  return found
+}
+
+/** Counts the tokens of an organization that end within some days, or have ended in the last. */
+export async function countEndingTokens(
+  sql: Queryable,
+  organizationId: number,
+  days: number,
+): Promise<number> {
+  const [{ count }] = await sql<[{ count: number }]>`
+    select count(*)::int as count from static_tokens
+    where organization_id = ${organizationId} and revoked_at is null
+      and expires_at between now() - ${days} * interval '1 day'
+        and now() + ${days} * interval '1 day'`
+  return count
+}
+
+/**
+ * Lets a token that was replaced end after some days, unless it ends sooner; with 0 at once.
+ * Returns false when there is no such live token.
+ */
+export async function endStaticToken(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+  days: number,
+): Promise<boolean> {
+  const ended = await sql`
+    update static_tokens set expires_at = least(expires_at, now() + ${days} * interval '1 day')
+    where id = ${id} and organization_id = ${organizationId} and revoked_at is null
+      and (expires_at is null or expires_at > now())
+    returning id`
+  return ended.length > 0
+}
+
+/** Revokes a token of the organization at once. Returns false when there is no such live token. */
+export async function revokeStaticToken(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+): Promise<boolean> {
+  const revoked = await sql`
+    update static_tokens set revoked_at = now()
+    where id = ${id} and organization_id = ${organizationId} and revoked_at is null returning id`
+  return revoked.length > 0
+}

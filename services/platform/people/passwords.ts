@@ -1,0 +1,56 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { AppError } from '../../shared/errors.ts'
+
+/** OWASP's minimum for scrypt: 2^17 rounds of 8 blocks, 128 MiB. */
+const COST = { N: 2 ** 17, r: 8, p: 1 }
+const MAX_MEMORY = 256 * 1024 * 1024
+const KEY_BYTES = 32
+/** The shortest password, in UTF-16 code units. */
+export const PASSWORD_MIN_LENGTH = 12
+/** Longer input costs us work and gives no more safety. */
+const PASSWORD_MAX_LENGTH = 1024
+
+/**
+ * Returns a salted scrypt hash that contains its own parameters. Raises `unprocessable` for a
+ * password that is too short or too long.
+ */
+export async function hashPassword(password: string): Promise<string> {
+  if (password.length < PASSWORD_MIN_LENGTH || password.length > PASSWORD_MAX_LENGTH) {
+    throw new AppError(
+      'unprocessable',
+      `A password has between ${PASSWORD_MIN_LENGTH} and ${PASSWORD_MAX_LENGTH} characters; ` +
+        `this one has ${password.length}.`,
+    )
+  }
+  const salt = randomBytes(16)
+  const key = await derive(password, salt, COST)
+  const { N, r, p } = COST
+  return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$')
+}
+
+/** Compares a password with a hash. Without a hash it takes the same time and returns false. */
+export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
+  const [, N, r, p, salt = '', key = ''] = (hash ?? DUMMY).split('$')
+  const cost = { N: Number(N), r: Number(r), p: Number(p) }
+  const given = await derive(
+    password.slice(0, PASSWORD_MAX_LENGTH),
+    Buffer.from(salt, 'base64url'),
+    cost,
+  )
+  const same = timingSafeEqual(given, Buffer.from(key, 'base64url'))
+  return same && hash !== null
+}
+
+const DUMMY = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$')
+
+function derive(password: string, salt: Buffer, cost: typeof COST): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(
+      password.normalize('NFKC'),
+      salt,
+      KEY_BYTES,
+      { ...cost, maxmem: MAX_MEMORY },
+      (error, key) => (error ? reject(error) : resolve(key)),
+    )
+  })
+}

@@ -1,0 +1,102 @@
+import { inTransaction } from '../../shared/postgres/database.ts'
+import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import { automationColumns } from '../automations/automations.ts'
+import type { Automation } from '../automations/automations.ts'
+import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { runnerOf } from './project-automations.ts'
+import type { VersionKey } from './project-versions.ts'
+import type { Inputs } from '../runs/runs.ts'
+
+/** What a test of a draft runs: a copy of its text, on the automation that tests its project. */
+export interface DraftTest {
+  readonly automation: Automation
+  readonly definition: CrewDefinition
+  /** The id of the copy. */
+  readonly versionId: number
+}
+
+/**
+ * Prepares a test of a draft: keeps its text as a copy, which stays what it is while the draft goes
+ * on changing. Raises `conflict` when there is no Runner.
+ */
+export async function prepareDraftTest(
+  sql: Database,
+  key: VersionKey,
+  definition: CrewDefinition,
+): Promise<DraftTest> {
+  return inTransaction(sql, async (tx) => {
+    // One after the other: the same text is kept once, and a project gets one automation.
+    await tx`
+      select from projects
+      where id = ${key.projectId} and organization_id = ${key.organizationId} for no key update`
+    const versionId = await ensureCopy(tx, key, definition)
+    return { automation: await ensureTestAutomation(tx, key, versionId), definition, versionId }
+  })
+}
+
+async function ensureCopy(
+  tx: Queryable,
+  { organizationId, projectId, number }: VersionKey,
+  definition: CrewDefinition,
+): Promise<number> {
+  const text = JSON.stringify(definition)
+  const [copy] = await tx<[{ id: number }]>`
+    with there as (
+      select id from project_versions
+      where project_id = ${projectId} and copy_of = ${number}
+        and definition = ${text}::text::jsonb limit 1),
+    added as (
+      insert into project_versions (project_id, organization_id, copy_of, definition)
+      select ${projectId}, ${organizationId}, ${number}, ${text}::text::jsonb
+      where not exists (select from there) returning id)
+    select id from there union all select id from added`
+  return copy.id
+}
+
+async function ensureTestAutomation(
+  tx: Queryable,
+  { organizationId, projectId }: VersionKey,
+  versionId: number,
+): Promise<Automation> {
+  // Slugs of projects end with their number.
+  const slug = `${projectId}-tests`
+  const [automation] = await tx<Automation[]>`
+    insert into deployments (organization_id, project_version_id, tests_project_id, name, slug,
+      app_id, status, runs_on)
+    select ${organizationId}, ${versionId}, p.id, p.name, ${slug}, ${`crew-${slug}`},
+      'Crew is Online', runner.id
+    from projects p, (${runnerOf(tx)}) runner
+    where p.id = ${projectId} and p.organization_id = ${organizationId}
+    on conflict (tests_project_id) do update
+      set project_version_id = excluded.project_version_id, name = excluded.name, updated_at = now()
+    returning ${automationColumns(tx)}`
+  if (automation) return automation
+  throw new AppError(
+    'conflict',
+    'Nothing can test this draft: the Runner is not installed. An administrator installs it with ' +
+      'the task designer:runner:install.',
+  )
+}
+
+/** Where the run of a test is to be found. */
+export interface TestRun {
+  readonly id: string
+  readonly automationId: string
+  readonly inputs: Inputs
+}
+
+/** Returns the newest test of a version, if there is one. */
+export async function findNewestTest(
+  sql: Queryable,
+  { organizationId, projectId, number }: VersionKey,
+): Promise<TestRun | undefined> {
+  const [found] = await sql<TestRun[]>`
+    select e.id, e.inputs, d.automation_id
+    from project_versions v join executions e on e.project_version_id = v.id
+      join deployments d on d.id = e.deployment_id
+    where v.project_id = ${projectId} and v.organization_id = ${organizationId}
+      and v.copy_of = ${number}
+    order by e.queued_at desc, e.id desc limit 1`
+  return found
+}

@@ -1,0 +1,128 @@
+import type { PlannedCall } from '../budgets/budget-ledger.ts'
+import { toCallRow } from '../budgets/budget-booking.ts'
+import type { StepUsage } from '../crew-contract/crew-protocol.ts'
+import type { Lease, ProgressEvent } from './run-queue.ts'
+import type { Failure } from './runs.ts'
+import type { StepKind } from '../crew-contract/step-key.ts'
+
+/** Longer results, in characters of JSON, are kept beside the row of their step. */
+const RESULT_CHARACTERS_MAX = 65_536
+
+/** What becomes of a step: one that only started is done again in a new attempt. */
+export type StepState = 'started' | 'finished' | 'failed'
+
+/** A step as a worker writes it; the same step again replaces the one before. */
+export interface StepRecord {
+  readonly key: string
+  readonly kind: StepKind
+  readonly name: string
+  readonly path: readonly string[]
+  readonly parent?: string | undefined
+  readonly state: StepState
+  readonly startedAt: string
+  readonly endedAt?: string | undefined
+  readonly input?: unknown
+  readonly usage?: StepUsage | undefined
+  readonly error?: Failure | undefined
+  /** Set once it finished. */
+  readonly result?: unknown
+}
+
+/** What a worker writes at a time: events by their positions within the attempt, and steps. */
+export interface JournalEntries {
+  readonly events: readonly { readonly position: number; readonly event: ProgressEvent }[]
+  /** Each key once. */
+  readonly steps: readonly StepRecord[]
+  /** Set where budgets may apply: the calls of models that begin. Those that end are settled. */
+  readonly calls?: readonly PlannedCall[] | undefined
+}
+
+interface EncodedStep {
+  readonly state: StepState
+  readonly hasPayload: boolean
+  readonly json: string
+}
+
+/** Entries in the JSON that the database takes. */
+export interface EncodedEntries {
+  readonly events: readonly string[]
+  readonly steps: ReadonlyMap<string, EncodedStep>
+  /** Undefined: no budget is looked for. */
+  readonly calls?: readonly string[] | undefined
+  readonly characters: number
+}
+
+/** The entries of one run among those of others. */
+export interface RunEntries {
+  readonly lease: Lease
+  readonly entries: EncodedEntries
+}
+
+/** Encodes what a worker writes. */
+export function encodeEntries({ events, steps, calls }: JournalEntries): EncodedEntries {
+  const written = events.map((each) => JSON.stringify(each))
+  const rows = steps.map((step) => [step.key, encodeStep(step)] as const)
+  const texts = [...written, ...rows.map(([, { json }]) => json)]
+  const characters = texts.reduce((sum, { length }) => sum + length, 0)
+  return { events: written, steps: new Map(rows), calls: calls?.map(toCallRow), characters }
+}
+
+/** Joins entries of one run, the oldest first: a step is as it was last, or finished. */
+export function joinEntries(parts: readonly EncodedEntries[]): EncodedEntries {
+  const [first, ...others] = parts
+  if (first && others.length === 0) return first
+  const steps = new Map(first?.steps)
+  for (const part of others) {
+    for (const [key, step] of part.steps) {
+      if (steps.get(key)?.state !== 'finished') steps.set(key, step)
+    }
+  }
+  const characters = parts.reduce((sum, part) => sum + part.characters, 0)
+  const isBooked = parts.some(({ calls }) => calls !== undefined)
+  const calls = isBooked ? parts.flatMap((part) => part.calls ?? []) : undefined
+  return { events: parts.flatMap(({ events }) => events), steps, calls, characters }
+}
+
+/**
+ * Returns the lists of rows that one statement takes, as JSON, each row with the lease of its run,
+ * and what is in them; no calls where none has budgets.
+ */
+export function toParameters(runs: readonly RunEntries[]) {
+  const parts: string[] = []
+  const events: string[] = []
+  const steps: string[] = []
+  const calls: string[] = []
+  const has = { hasPayload: false, advances: false }
+  for (const { lease, entries } of runs) {
+    const rows = [...entries.steps.values()]
+    const advances = lease.lostAttempts > 0 && rows.some(({ state }) => state === 'finished')
+    has.advances ||= advances
+    has.hasPayload ||= rows.some(({ hasPayload }) => hasPayload)
+    parts.push(JSON.stringify({ run: lease.id, lease: lease.leaseId, advances }))
+    const owner = `{"lease":"${lease.leaseId}"`
+    for (const json of entries.events) events.push(`${owner},${json.slice(1)}`)
+    for (const json of entries.calls ?? []) calls.push(`${owner},${json.slice(1)}`)
+    rows.forEach(({ json }, at) => steps.push(`${owner},"line":${at + 1},${json.slice(1)}`))
+  }
+  const isBooked = runs.some(({ entries }) => entries.calls !== undefined)
+  const lists = { parts: listOf(parts), events: listOf(events), steps: listOf(steps) }
+  return { ...lists, ...has, calls: isBooked ? listOf(calls) : undefined }
+}
+
+const listOf = (rows: readonly string[]): string => `[${rows.join(',')}]`
+
+/** What may hold any character goes as text: PostgreSQL would look into JSON within JSON. */
+function encodeStep({ startedAt, endedAt, input, result, ...step }: StepRecord): EncodedStep {
+  const { state } = step
+  const text = state === 'finished' ? JSON.stringify(result ?? null) : undefined
+  const hasPayload = text !== undefined && text.length > RESULT_CHARACTERS_MAX
+  const row = {
+    ...step,
+    started_at: startedAt,
+    ended_at: endedAt,
+    input: input === undefined ? undefined : JSON.stringify(input),
+    result: text,
+    has_payload: hasPayload,
+  }
+  return { state, hasPayload, json: JSON.stringify(row) }
+}

@@ -1,0 +1,84 @@
+import { AppError } from '../../shared/errors.ts'
+import { isObject } from '../../shared/is-object.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
+import type { Automation } from '../automations/automations.ts'
+import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { inputFields, resolveInputs } from '../definitions/crew-inputs.ts'
+import { fileIdOf } from '../definitions/input-declarations.ts'
+import { FILE_BYTES_MAX, findInputFiles } from './input-files.ts'
+import type { InputFile } from './input-files.ts'
+import { isOwnCrew } from '../definitions/own-crew-definition.ts'
+import type { Inputs } from './runs.ts'
+
+/** The inputs of a run, and the ids of the files that they name. */
+export interface PreparedInputs {
+  readonly inputs: Inputs
+  readonly files: readonly string[]
+}
+
+interface Given {
+  readonly automation: Pick<Automation, 'id'>
+  readonly definition: CrewDefinition
+  readonly inputs: Inputs
+}
+
+/**
+ * Resolves the inputs of a run, with what is known of each file. Raises `unprocessable` as
+ * `resolveInputs` does, and for files that are not there or too large together.
+ */
+export async function prepareInputs(
+  sql: Queryable,
+  { automation, definition, inputs: given }: Given,
+): Promise<PreparedInputs> {
+  const inputs = resolveInputs(definition, given)
+  const named = namesOfFiles(definition, inputs).flatMap((name) => {
+    const id = fileIdOf(inputs[name])
+    return id === undefined ? [] : [{ name, id }]
+  })
+  if (named.length === 0) return { inputs, files: [] }
+  const files = [...new Set(named.map(({ id }) => id))]
+  const found = await findInputFiles(sql, automation.id, files)
+  refuseMissing(named.filter(({ id }) => !found.has(id)))
+  refuseTooLarge([...found.values()])
+  const values = named.map(({ name, id }) => [name, toValue(found.get(id))] as const)
+  return { inputs: { ...inputs, ...Object.fromEntries(values) }, files }
+}
+
+/** A crew that is made from a source does not say which of its inputs are files. */
+const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
+  isOwnCrew(definition)
+    ? Object.keys(inputs).filter((name) => isObject(inputs[name]))
+    : inputFields(definition)
+        .filter(({ type }) => type === 'file')
+        .map(({ name }) => name)
+
+function refuseMissing(missing: readonly { readonly name: string }[]): void {
+  if (missing.length === 0) return
+  const problem =
+    'names no file of this automation. Send it to …/files first; one that no run uses '
+  throw new AppError(
+    'unprocessable',
+    missing.map(({ name }) => `${name} ${problem}is deleted after a day.`).join(' '),
+    {
+      details: {
+        invalid_inputs: missing.map(({ name }) => ({ name, problem: 'names no file' })),
+      },
+    },
+  )
+}
+
+function refuseTooLarge(files: readonly InputFile[]): void {
+  const total = files.reduce((sum, { size }) => sum + size, 0)
+  if (total <= FILE_BYTES_MAX) return
+  throw new AppError(
+    'unprocessable',
+    `The files of a run have at most ${FILE_BYTES_MAX} bytes together; these have ${total}.`,
+  )
+}
+
+/** What a run keeps of a file among its inputs; a crew finds the content by the id. */
+function toValue(file: InputFile | undefined) {
+  if (!file) throw new Error('the file was found before')
+  const { id: file_id, name, mediaType: media_type, size, sha256 } = file
+  return { file_id, name, media_type, size, sha256 }
+}

@@ -1,0 +1,120 @@
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { bookCalls, bookedColumns, bookingOf } from '../budgets/budget-booking.ts'
+import type { Booking, BookingColumns } from '../budgets/budget-booking.ts'
+import { encodeEntries, toParameters } from './journal-entries.ts'
+import type { JournalEntries, RunEntries } from './journal-entries.ts'
+import type { Lease } from './run-queue.ts'
+
+/**
+ * What became of the entries of a run: `lost`, the run is no longer this worker's, and nothing was
+ * written; `passed`, nothing was written yet: it may be lost, or somebody is changing the run at
+ * this moment.
+ */
+export type WriteState = 'written' | 'lost' | 'passed'
+
+/** What became of the entries of a run. */
+export interface Written {
+  readonly state: WriteState
+  /** What was booked in the same commit. Undefined: no budget was looked for. */
+  readonly booking?: Booking | undefined
+}
+
+/**
+ * Writes events and steps of a run in one commit, if the worker still owns the run; the same again
+ * changes nothing. A step that finished stays as it is. A run that advances is not what kills its
+ * workers: its lost attempts are forgotten. Returns false when the run is no longer this worker's:
+ * nothing was written.
+ */
+export async function recordProgress(
+  sql: Queryable,
+  lease: Lease,
+  entries: JournalEntries,
+): Promise<boolean> {
+  const { state } = await recordEncoded(sql, { lease, entries: encodeEntries(entries) })
+  return state === 'written'
+}
+
+/** Does the same for entries that are encoded, and books their calls in the same commit. */
+export async function recordEncoded(sql: Queryable, run: RunEntries): Promise<Written> {
+  const written = await write(sql, [run], sql``)
+  return written.get(run.lease.leaseId) ?? { state: 'lost' }
+}
+
+/**
+ * Does the same for several runs in one commit, and passes those that somebody else is changing.
+ * Returns what became of each.
+ */
+export async function recordTogether(
+  sql: Queryable,
+  runs: readonly RunEntries[],
+): Promise<Written[]> {
+  const written = await write(sql, runs, sql`skip locked`)
+  return runs.map(({ lease }) => written.get(lease.leaseId) ?? { state: 'passed' })
+}
+
+/** Returns what was written, by the ids of the leases. */
+async function write(
+  sql: Queryable,
+  runs: readonly RunEntries[],
+  ifLocked: ReturnType<Queryable>,
+): Promise<Map<string, Written>> {
+  const { parts, events, steps, calls, hasPayload, advances } = toParameters(runs)
+  // To begin a part of a plan takes its time even where it has nothing to do.
+  const rows = await sql<Row[]>`
+    with part as materialized (
+      select * from json_to_recordset(${parts}::text::json)
+        as p (run uuid, lease uuid, advances boolean)),
+    owned as materialized (
+      -- Nobody takes these runs over before this is committed. All lock them in one order.
+      select e.id, e.attempt, p.lease, p.advances
+      from part p join executions e on e.id = p.run and e.lease_id = p.lease
+      order by e.id for no key update of e ${ifLocked}),
+    placed as materialized (
+      select o.*, last_step_position(o.id) as last from owned o),
+    given as materialized (
+      select o.id, o.attempt, o.last, s.* from placed o join json_to_recordset(
+          ${steps}::text::json)
+        as s (lease uuid, line int, key text, kind text, name text, path jsonb, parent text,
+          state text, started_at timestamptz, ended_at timestamptz, input text, usage jsonb,
+          error jsonb, result text, has_payload boolean) on s.lease = o.lease),
+    noted as (
+      insert into execution_events (execution_id, attempt, position, event)
+      select o.id, o.attempt, e.position, e.event
+      from owned o join json_to_recordset(${events}::text::json)
+        as e (lease uuid, position int, event jsonb) on e.lease = o.lease
+      order by o.id, e.position
+      on conflict do nothing),
+    ${hasPayload ? keepPayloads(sql) : sql``}
+    ${advances ? forgetLostAttempts(sql) : sql``}
+    written as (
+      insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
+        started_at, ended_at, input, usage, error, result, has_payload)
+      select g.id, g.key, coalesce(g.last, -1) + g.line, g.kind, g.name, g.path, g.parent,
+        g.state, g.attempt, g.started_at, g.ended_at, g.input::json, g.usage, g.error,
+        case when not g.has_payload then g.result::json end, g.has_payload
+      from given g
+      on conflict (run_id, step_key) do update set
+        state = excluded.state, attempt = excluded.attempt, started_at = excluded.started_at,
+        ended_at = excluded.ended_at, input = excluded.input, usage = excluded.usage,
+        error = excluded.error, result = excluded.result, has_payload = excluded.has_payload
+      where run_steps.state <> 'finished')
+    ${calls === undefined ? sql`` : bookCalls(sql, calls)}
+    select p.lease ${calls === undefined ? sql`` : bookedColumns(sql)} from owned p`
+  const booked = (row: Row) => (calls === undefined ? {} : { booking: bookingOf(row) })
+  return new Map(rows.map((row) => [row.lease, { state: 'written', ...booked(row) }]))
+}
+
+const keepPayloads = (sql: Queryable) => sql`
+  kept as (
+    insert into run_payloads (run_id, step_key, content)
+    select id, key, result::json from given where has_payload
+    on conflict (run_id, step_key) do update set content = excluded.content),`
+
+const forgetLostAttempts = (sql: Queryable) => sql`
+  advanced as (
+    update executions e set lost_attempts = 0 from owned o
+    where e.id = o.id and o.advances and e.lost_attempts > 0),`
+
+interface Row extends BookingColumns {
+  readonly lease: string
+}

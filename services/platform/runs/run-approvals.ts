@@ -1,0 +1,193 @@
+import { inTransaction } from '../../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import { PLATFORM, writeAudit } from '../audit/audit.ts'
+import { DECIDE_WITHIN_MINUTES, describeMinutes } from '../definitions/approval-decisions.ts'
+import type { ApprovalRequest, ApprovalTerms, Decision } from '../definitions/approval-decisions.ts'
+import { isUuid } from '../automations/automations.ts'
+import type { Lease } from './run-queue.ts'
+
+/** The longest answer, in characters. */
+export const ANSWER_CHARACTERS_MAX = 100_000
+const LIST_MAX = 100
+const EXPIRED_MAX = 100
+
+/** A run that waits for a person. */
+export interface Approval {
+  readonly runId: string
+  readonly task: string
+  readonly proposed: string
+  readonly askedAt: Date
+  readonly decideBy: Date
+  /** The decision that counts then. */
+  readonly undecided: 'approve' | 'reject'
+}
+
+/**
+ * Lets a run wait for a person, and gives up the lease: nobody holds it meanwhile. Returns false
+ * when the run is no longer this worker's.
+ */
+export async function parkRun(
+  sql: Queryable,
+  { id, leaseId }: Lease,
+  { step, task, output, ...terms }: ApprovalRequest & ApprovalTerms,
+): Promise<boolean> {
+  const { withinMinutes = DECIDE_WITHIN_MINUTES, undecided = 'reject' } = terms
+  const parked = await sql`
+    with parked as (
+      update executions set status = 'waiting', lease_id = null, lease_expires_at = null
+      where id = ${id} and lease_id = ${leaseId} returning id)
+    insert into run_approvals (run_id, step_key, task, proposed, decide_by, undecided)
+    select id, ${step}, ${task}, ${output}, now() + make_interval(mins => ${withinMinutes}),
+      ${undecided}
+    from parked
+    on conflict (run_id, step_key) do update set proposed = excluded.proposed,
+      asked_at = now(), decide_by = excluded.decide_by,
+      undecided = excluded.undecided, decision = null, answer = null,
+      decided_at = null, decided_by = null
+    returning run_id`
+  return parked.length > 0
+}
+
+/** Returns what a run asks at the moment; undefined when it does not wait. */
+export async function findApproval(sql: Queryable, runId: string): Promise<Approval | undefined> {
+  const [found] = await sql<Approval[]>`
+    select a.run_id, a.task, a.proposed, a.asked_at, a.decide_by, a.undecided
+    from run_approvals a join executions e on e.id = a.run_id
+    where a.run_id = ${runId} and e.status = 'waiting' and a.decision is null
+    order by a.asked_at limit 1`
+  return found
+}
+
+/** An approval in the list of an organization. */
+export interface ListedApproval extends Approval {
+  readonly automationId: string
+  readonly automationName: string
+}
+
+/** Returns what waits for the people of an organization, the most urgent first; at most 100. */
+export const listApprovals = (sql: Queryable, organizationId: number): Promise<ListedApproval[]> =>
+  sql<ListedApproval[]>`
+    select a.run_id, a.task, a.proposed, a.asked_at, a.decide_by, a.undecided,
+      d.automation_id, d.name as automation_name
+    from executions e join run_approvals a on a.run_id = e.id
+      join deployments d on d.id = e.deployment_id
+    where e.organization_id = ${organizationId} and e.status = 'waiting' and a.decision is null
+    order by a.decide_by, a.run_id limit ${LIST_MAX}`
+
+/** The decision about a task of a run. */
+export interface ApprovalDecision {
+  readonly deploymentId: number
+  readonly runId: string
+  readonly task: string
+  readonly decision: Decision
+  /** What the task puts out instead, or why it is rejected. */
+  readonly text: string | undefined
+  /** Absent: a program decided. */
+  readonly userId?: number | undefined
+}
+
+interface Known {
+  readonly stepKey: string
+  readonly decision: Decision | null
+  readonly decidedAt: Date | null
+}
+
+/**
+ * Decides about a task, and lets its run go on. Raises `not_found` for a run of another automation
+ * or a task that asked nothing, `conflict` for what was decided or has ended meanwhile, and
+ * `unprocessable` for a text that cannot be stored.
+ */
+export async function decideApproval(sql: Queryable, asked: ApprovalDecision): Promise<void> {
+  const { deploymentId, runId, task, text = '' } = asked
+  if (`${task}${text}`.includes('\0')) {
+    throw new AppError('unprocessable', 'The decision has the character U+0000. Leave it out.')
+  }
+  await inTransaction(sql, async (tx) => {
+    const [run] = isUuid(runId)
+      ? await tx<{ status: string }[]>`
+          select status from executions
+          where id = ${runId} and deployment_id = ${deploymentId} for no key update`
+      : []
+    if (!run) throw new AppError('not_found', 'This automation has no such kickoff.')
+    const [known] = await tx<Known[]>`
+      select step_key, decision, decided_at from run_approvals
+      where run_id = ${runId} and task = ${task} order by asked_at desc limit 1`
+    if (!known) {
+      throw new AppError(
+        'not_found',
+        `The run asks nothing about a task ${JSON.stringify(task)}. Its status names the task.`,
+      )
+    }
+    if (known.decision !== null) throw alreadyDecided(known)
+    if (run.status !== 'waiting') {
+      throw new AppError('conflict', `The run does not wait any more: it is ${run.status}.`, {
+        details: { status: run.status },
+      })
+    }
+    await settle(tx, known.stepKey, asked)
+  })
+}
+
+const alreadyDecided = ({ decision, decidedAt }: Known): AppError =>
+  new AppError(
+    'conflict',
+    `This was decided already: ${decision}, at ${decidedAt?.toISOString() ?? 'an unknown time'}.`,
+    { details: { decision } },
+  )
+
+/** The step gets the answer as its result, so that a new attempt goes on behind it. */
+async function settle(
+  tx: Transaction,
+  stepKey: string,
+  { runId, task, decision, text, userId }: Omit<ApprovalDecision, 'deploymentId'>,
+): Promise<void> {
+  const answer = text ?? null
+  await tx`
+    update run_approvals set decision = ${decision}, answer = ${answer}, decided_at = now(),
+      decided_by = ${userId ?? null}
+    where run_id = ${runId} and step_key = ${stepKey}`
+  const result = JSON.stringify({ decision, ...(text === undefined ? {} : { text }) })
+  await tx`
+    update run_steps set state = 'finished', ended_at = now(), result = ${result}::text::json
+    where run_id = ${runId} and step_key = ${stepKey}`
+  const event = JSON.stringify({ type: 'approval_decided', step: stepKey, task, decision })
+  await tx`
+    insert into execution_events (execution_id, attempt, position, event)
+    select e.id, e.attempt, coalesce((
+        select max(position) from execution_events
+        where execution_id = e.id and attempt = e.attempt), -1) + 1, ${event}::text::jsonb
+    from executions e where id = ${runId}`
+  await tx`
+    update executions set status = 'queued', available_at = now() where id = ${runId}`
+  await tx`notify execution_queued`
+}
+
+interface Expired {
+  readonly runId: string
+  readonly stepKey: string
+  readonly task: string
+  readonly organizationId: number
+  readonly undecided: Approval['undecided']
+  readonly minutes: number
+}
+
+/** Decides as it was agreed what nobody decided in time. Returns how many. */
+export async function expireApprovals(sql: Database): Promise<number> {
+  return sql.begin(async (tx) => {
+    const expired = await tx<Expired[]>`
+      select a.run_id, a.step_key, a.task, a.undecided, e.organization_id,
+        round(extract(epoch from a.decide_by - a.asked_at) / 60)::int as minutes
+      from run_approvals a join executions e on e.id = a.run_id
+      where a.decision is null and a.decide_by < now() and e.status = 'waiting'
+      order by a.decide_by limit ${EXPIRED_MAX} for no key update of e skip locked`
+    for (const { runId, stepKey, task, organizationId, undecided, minutes } of expired) {
+      const text = `There was no decision within ${describeMinutes(minutes)}.`
+      await settle(tx, stepKey, { runId, task, decision: undecided, text })
+      const after = { task, decision: undecided, reason: text }
+      const entry = { organizationId, target: { kind: 'run', id: runId }, after }
+      await writeAudit(tx, PLATFORM, { action: 'approval_expired', ...entry })
+    }
+    return expired.length
+  })
+}

@@ -1,0 +1,245 @@
+import { createHash } from 'node:crypto'
+import { inTransaction } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import { isUuid } from '../automations/automations.ts'
+import type { AdmitRun } from './queue-room.ts'
+import { keepFiles } from './run-files.ts'
+
+/** All statuses of a run. */
+export const RUN_STATUSES = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'error',
+  'stopped',
+] as const
+/** The status of a run. */
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** The inputs of a run, by name. */
+export type Inputs = Readonly<Record<string, unknown>>
+
+/** The tokens that a run used. */
+export interface Usage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/** The reason why a run failed: a code for programs, a message for people. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+}
+
+/** The ways in which a run can follow another one. */
+export const ORIGIN_ACTIONS = ['retry', 'fork', 'rerun'] as const
+/** The way in which a run follows another one. */
+export type OriginAction = (typeof ORIGIN_ACTIONS)[number]
+
+/** What runs are started by: the automation API, a page, the designer API, … */
+export const TRIGGERS = ['api', 'console', 'designer', 'assistant', 'schedule'] as const
+/** What a run was started by. */
+export type Trigger = (typeof TRIGGERS)[number]
+
+/** Who or what starts a run. */
+export interface Starter {
+  readonly trigger: Trigger
+  /** Such as `person:7` or `token:3`. */
+  readonly id: string
+  readonly name: string
+}
+
+/** One run of an automation. Its id is the kickoff id. */
+export interface Run {
+  readonly id: string
+  readonly deploymentId: number
+  readonly status: RunStatus
+  readonly inputs: Inputs
+  readonly attempt: number
+  readonly queuedAt: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly output: string | null
+  readonly usage: Usage | null
+  readonly error: Failure | null
+  /** The run that it follows; null: none, or one whose retention is over. */
+  readonly originId: string | null
+  readonly originAction: OriginAction | null
+  /** Null for runs from before it was kept, as is the name of the starter. */
+  readonly trigger: Trigger | null
+  readonly starterName: string | null
+}
+
+const columns = (sql: Queryable) => sql`
+  id, deployment_id, status, inputs, attempt, queued_at, started_at, finished_at,
+  output, usage, error, origin_id, origin_action, trigger, starter_name`
+
+/** A run to start. */
+export interface Kickoff {
+  readonly deploymentId: number
+  readonly inputs: Inputs
+  /** The caller's `Idempotency-Key`: the same key within 24 hours is the same run. */
+  readonly idempotencyKey?: string | undefined
+  /** The ids of the files that its inputs name. */
+  readonly files?: readonly string[] | undefined
+  /** The version that it is of. @default the one that its automation runs */
+  readonly versionId?: number | undefined
+  /** The run that it follows. */
+  readonly origin?: Origin | undefined
+  readonly starter?: Starter | undefined
+  /** Lets it into the queue. @default at once */
+  readonly admit?: AdmitRun | undefined
+}
+
+/** How a new run follows another one. */
+export interface Origin {
+  readonly id: string
+  readonly action: OriginAction
+  /** Where it goes on, for the idempotency key. */
+  readonly fromStep?: string | undefined
+  /** Copies what the new run keeps of the other one's journal. */
+  readonly carry: (tx: Queryable, id: string) => Promise<void>
+}
+
+/**
+ * Queues a run and returns its id. With an idempotency key that was used before, returns the run it
+ * started; raises `unprocessable` when the inputs, or the run that it follows, differ from that
+ * time's. Raises `queue_full` when it is not let into the queue.
+ */
+export async function kickoff(sql: Queryable, request: Kickoff): Promise<string> {
+  const { deploymentId, idempotencyKey: key, origin, files = [] } = request
+  // Nothing but one statement, for the most frequent request of all.
+  if (key === undefined && !origin && files.length === 0) return queueRun(sql, request)
+  return inTransaction(sql, async (tx) => {
+    const requestHash = hashOf(request)
+    const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
+    if (earlier?.requestHash.equals(requestHash)) return earlier.executionId
+    if (earlier) {
+      throw new AppError(
+        'unprocessable',
+        'This Idempotency-Key was used with other inputs. Use a new key for a new run.',
+      )
+    }
+    const id = await queueRun(tx, request)
+    await keepFiles(tx, id, files)
+    await origin?.carry(tx, id)
+    if (key !== undefined) {
+      await tx`insert into kickoff_keys ${tx({ deploymentId, key, requestHash, executionId: id })}`
+    }
+    return id
+  })
+}
+
+/** Of plain kickoffs it is the hash of the inputs alone, as earlier versions wrote it. */
+function hashOf({ inputs, origin }: Kickoff): Buffer {
+  const text = JSON.stringify(inputs)
+  const of = origin ? JSON.stringify([text, origin.id, origin.action, origin.fromStep]) : text
+  return createHash('sha256').update(of).digest()
+}
+
+async function findEarlier(
+  tx: Queryable,
+  { deploymentId, key }: { deploymentId: number; key: string },
+): Promise<{ executionId: string; requestHash: Buffer } | undefined> {
+  // Serializes two requests with the same key, whichever replica they reach.
+  await tx`select pg_advisory_xact_lock(${deploymentId}, hashtext(${key}))`
+  await tx`
+    delete from kickoff_keys
+    where deployment_id = ${deploymentId} and key = ${key}
+      and created_at < now() - interval '24 hours'`
+  const [earlier] = await tx<{ executionId: string; requestHash: Buffer }[]>`
+    select execution_id, request_hash from kickoff_keys
+    where deployment_id = ${deploymentId} and key = ${key}`
+  return earlier
+}
+
+/** Deletes expired idempotency keys, at most 1,000 at a time; returns how many. */
+export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
+  const { count } = await sql`
+    delete from kickoff_keys where (deployment_id, key) in (
+      select deployment_id, key from kickoff_keys
+      where created_at < now() - interval '24 hours' order by created_at limit 1000)`
+  return count
+}
+
+const queueRun = (sql: Queryable, request: Kickoff): Promise<string> =>
+  request.admit ? request.admit(sql, (tx) => insertRun(tx, request)) : insertRun(sql, request)
+
+/** One that goes on where another one left off is of that one's version. */
+async function insertRun(
+  sql: Queryable,
+  { deploymentId, inputs: given, versionId, origin, starter }: Kickoff,
+): Promise<string> {
+  const { trigger = null, id: starterId = null, name: starterName = null } = starter ?? {}
+  // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
+  const inputs = JSON.stringify(given)
+  if (!origin) {
+    const [row] = await sql<{ id: string }[]>`
+      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
+        project_version_id)
+      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
+        ${versionId ?? null}::int
+      where ${isStaying(sql, deploymentId)} returning id`
+    return idOf(row)
+  }
+  const { id, action } = origin
+  const [row] = await sql<{ id: string }[]>`
+    insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
+      origin_id, origin_action, project_version_id)
+    select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
+      id, ${action}, case when ${action} = 'rerun' then null else project_version_id end
+    from executions
+    where id = ${id} and deployment_id = ${deploymentId} and ${isStaying(sql, deploymentId)}
+    returning id`
+  return idOf(row)
+}
+
+/** Holds unless the automation is being deleted. */
+const isStaying = (sql: Queryable, deploymentId: number) => sql`
+  not exists (
+    select from crew_settings
+    where deployment_id = ${deploymentId} and removing_since is not null)
+  and not exists (
+    select from deployments where id = ${deploymentId} and deleting_since is not null)`
+
+function idOf(row: { readonly id: string } | undefined): string {
+  if (row) return row.id
+  throw new AppError('conflict', 'The automation is being deleted: it takes no more runs.')
+}
+
+/** Returns a run of this automation; undefined for a run of another one. */
+export async function findRun(
+  sql: Queryable,
+  deploymentId: number,
+  id: string,
+): Promise<Run | undefined> {
+  if (!isUuid(id)) return undefined
+  // By the key alone: a plan that was made while the table was empty would walk through all runs of
+  // the deployment.
+  const [found] = await sql<Run[]>`select ${columns(sql)} from executions where id = ${id}`
+  return found?.deploymentId === deploymentId ? found : undefined
+}
+
+/** Returns the last runs of an automation, newest first. */
+export async function listRuns(
+  sql: Queryable,
+  deploymentId: number,
+  limit: number,
+): Promise<Run[]> {
+  return sql<Run[]>`
+    select ${columns(sql)} from executions
+    where deployment_id = ${deploymentId} order by queued_at desc, id limit ${limit}`
+}
+
+/** Stops a run that is not over; its worker is notified. Returns false when it was over already. */
+export async function stopRun(sql: Queryable, id: string): Promise<boolean> {
+  const stopped = await sql`
+    with stopped as (
+      update executions set status = 'stopped', finished_at = now(),
+        lease_id = null, lease_expires_at = null
+      where id = ${id} and status in ('queued', 'running', 'waiting') returning id)
+    select pg_notify('execution_stopped', id::text) from stopped`
+  return stopped.length > 0
+}
