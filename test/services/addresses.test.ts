@@ -33,7 +33,7 @@ import { readConnectionForm } from '../../services/web/console/llm-connections/f
 import { testConnection } from '../../services/web/console/llm-connections/test-connection.ts'
 import { baseUrlOf } from '../../services/web/tool-pins/read-openapi.ts'
 import { pullRepository } from '../../services/worker/git/pull-repository.ts'
-import { resolveModels } from '../../services/worker/resolve-models.ts'
+import { resolveModels } from '../../services/worker/run/resolve-models.ts'
 import { postMessage } from '../../services/worker/webhooks/post-message.ts'
 import { definition } from '../support/crew.ts'
 import { HOSTILE_ADDRESSES } from '../support/hostile-addresses.ts'

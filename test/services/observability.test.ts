@@ -7,9 +7,9 @@ import { createMetrics } from '../../services/shared/http/metrics.ts'
 import { createAuthMetrics } from '../../services/web/access-token/metrics.ts'
 import { createLimitMetrics } from '../../services/web/callers/limit-metrics.ts'
 import { createDiagnosisMetrics } from '../../services/web/diagnostics/metrics.ts'
-import { registerBudgetGauges } from '../../services/worker/budget-metrics.ts'
+import { registerBudgetGauges } from '../../services/worker/run/budget-metrics.ts'
 import { registerCrewMetrics } from '../../services/worker/deployments/crew-metrics.ts'
-import { createWorkerMetrics } from '../../services/worker/metrics.ts'
+import { createWorkerMetrics } from '../../services/worker/run/metrics.ts'
 
 interface Alert {
   readonly alert: string

@@ -9,7 +9,7 @@ import { createGitGuard } from '../../shared/outgoing/git-guard.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { listen } from '../../shared/postgres/listen.ts'
 import type { workerEnv } from '../env.ts'
-import { startLoop } from '../loop.ts'
+import { startLoop } from '../run/loop.ts'
 import { pullRepository } from './pull-repository.ts'
 
 /** A pull is told of at once: this covers a lost notification, and a lost worker. */

@@ -11,8 +11,8 @@ import type {
   WebhookLine,
 } from '../../platform/webhooks/webhook-outbox.ts'
 import type { Database } from '../../shared/postgres/database.ts'
-import type { LoopSignals } from '../loop.ts'
-import { retryStatement } from '../retry-statement.ts'
+import type { LoopSignals } from '../run/loop.ts'
+import { retryStatement } from '../run/retry-statement.ts'
 import { postMessage } from './post-message.ts'
 import type { PostDeps } from './post-message.ts'
 

@@ -9,7 +9,7 @@ import type { Log } from '../../shared/log.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { listen } from '../../shared/postgres/listen.ts'
-import { startLoop } from '../loop.ts'
+import { startLoop } from '../run/loop.ts'
 import { sendLine } from './send-line.ts'
 
 /** The lines that one worker sends at a time. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { LOST_ATTEMPTS_MAX } from '../../../services/platform/runs/run-queue.ts'
 import { findRun, kickoff } from '../../../services/platform/runs/runs.ts'
 import type { Run } from '../../../services/platform/runs/runs.ts'
-import { retryStatement } from '../../../services/worker/retry-statement.ts'
+import { retryStatement } from '../../../services/worker/run/retry-statement.ts'
 import { createRandom } from '../../bench/support/requests.ts'
 import {
   abandonStage,

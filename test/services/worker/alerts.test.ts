@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../../services/shared/http/metrics.ts'
-import { registerBudgetGauges } from '../../../services/worker/budget-metrics.ts'
+import { registerBudgetGauges } from '../../../services/worker/run/budget-metrics.ts'
 import { registerCrewMetrics } from '../../../services/worker/deployments/crew-metrics.ts'
-import { createWorkerMetrics } from '../../../services/worker/metrics.ts'
+import { createWorkerMetrics } from '../../../services/worker/run/metrics.ts'
 
 const ALERTS = new URL('../../../services/worker/observability/alerts.yaml', import.meta.url)
 const PAGES = ['webhooks', 'budgets', 'operate'].map(

@@ -1,7 +1,7 @@
 /** This platform's own worker: the trace of a run with one task and two calls of a model. */
 import type { LlmCallEvent } from '../../../../../../services/platform/crew-contract/crew-protocol.ts'
 import type { LeasedRun } from '../../../../../../services/platform/runs/run-queue.ts'
-import { createTracing } from '../../../../../../services/worker/run-trace.ts'
+import { createTracing } from '../../../../../../services/worker/run/run-trace.ts'
 import { createLog } from '../../../../../../services/shared/log.ts'
 import { createSpanSender } from '../../../../../../services/shared/tracing/span-sender.ts'
 

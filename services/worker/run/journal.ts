@@ -1,0 +1,180 @@
+import type { Booking } from '../../platform/budgets/budget-booking.ts'
+import type { PlannedCall } from '../../platform/budgets/budget-ledger.ts'
+import { excerpt } from '../../platform/crew-contract/event-text.ts'
+import type {
+  CrewEvent,
+  LlmCallEvent,
+  OtherEvent,
+  ToolCallEvent,
+} from '../../platform/crew-contract/crew-protocol.ts'
+import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
+import type { LeasedRun, ProgressEvent } from '../../platform/runs/run-queue.ts'
+import { storeArtifacts } from '../../platform/runs/run-artifacts.ts'
+import type { JournalEntries, StepRecord } from '../../platform/runs/journal-entries.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { toError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import { announceArtifact, artifactsOf } from './artifacts.ts'
+import type { ProgressWriter } from './progress-writer.ts'
+import { isRefused, retryStatement } from './retry-statement.ts'
+
+/** The part of a tool's arguments and result that the run's page shows. */
+const TOOL_CHARACTERS_MAX = 4000
+
+/** The record of an attempt in the database. */
+export interface JournalWriter {
+  /**
+   * Commits the next events, after those of earlier calls, and books calls with them; returns what
+   * was booked, if anything. Skips what the database refuses; raises when the database stays
+   * unavailable for as long as the lease, and the reason of the signal. Returns false when the run
+   * is no longer this worker's.
+   */
+  append(
+    entry: JournalEntry,
+    signal: AbortSignal,
+  ): Promise<{ booking?: Booking | undefined } | false>
+  /** Returns true once a step finished in this attempt. */
+  advanced(): boolean
+}
+
+/** Events, and the calls of models that begin with them, where budgets may apply. */
+export interface JournalEntry {
+  readonly events: readonly (CrewEvent | OtherEvent)[]
+  readonly calls?: readonly PlannedCall[] | undefined
+}
+
+interface JournalDeps {
+  readonly progress: ProgressWriter
+  readonly sql: Database
+  readonly log: Log
+}
+
+/** Opens the journal of an attempt at a run. Nothing is stored once the lease is lost. */
+export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun): JournalWriter {
+  const writer = progress.open(run)
+  let position = 0
+  let hasAdvanced = false
+  const started = new Map<string, StepRecord>()
+
+  function toEntries(events: readonly (CrewEvent | OtherEvent)[]): JournalEntries {
+    const steps = new Map<string, StepRecord>()
+    const noted: JournalEntries['events'][number][] = []
+    for (const event of events) {
+      const step = toStep(event, started)
+      if (step) steps.set(step.key, step)
+      hasAdvanced ||= step?.state === 'finished'
+      const progress = event.type === 'artifact' ? announceArtifact(event) : toProgress(event, step)
+      if (progress) noted.push({ position, event: progress })
+      position += 1
+    }
+    return { events: noted, steps: [...steps.values()] }
+  }
+
+  /** Stores files one after the other, before their events: who hears of a file can read it. */
+  let stored: Promise<void> = Promise.resolve()
+  async function storeFiles(
+    events: readonly (CrewEvent | OtherEvent)[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const files = artifactsOf(events)
+    const patience = { forMs: LEASE_SECONDS * 1000, signal }
+    const before = stored.catch(() => {})
+    const storing =
+      files.length === 0
+        ? before
+        : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
+    stored = storing
+    return storing
+  }
+
+  return {
+    advanced: () => hasAdvanced,
+    async append({ events, calls }, signal) {
+      const entries = { ...toEntries(events), calls }
+      if (entries.events.length === 0 && entries.steps.length === 0) return {}
+      try {
+        await storeFiles(events, signal)
+        const { state, booking } = await writer.write(entries, signal)
+        return state === 'written' && { booking }
+      } catch (thrown) {
+        if (!isRefused(thrown)) throw thrown
+        log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
+        return {}
+      }
+    },
+  }
+}
+
+/** The step that an event is about, as it is now. */
+function toStep(
+  event: CrewEvent | OtherEvent,
+  started: Map<string, StepRecord>,
+): StepRecord | undefined {
+  if (event.type === 'step_started') {
+    const { step: key, kind, name, path, parent, input, at } = event
+    const record = {
+      key,
+      kind,
+      name,
+      path,
+      parent,
+      input,
+      state: 'started',
+      startedAt: at,
+    } as const
+    started.set(key, record)
+    return record
+  }
+  if (event.type !== 'step_finished' && event.type !== 'step_failed') return undefined
+  const record = started.get(event.step)
+  if (!record) return undefined
+  started.delete(event.step)
+  return event.type === 'step_failed'
+    ? { ...record, state: 'failed', endedAt: event.at, error: event.error, usage: event.usage }
+    : {
+        ...record,
+        state: 'finished',
+        endedAt: event.at,
+        usage: event.usage,
+        result: event.result,
+      }
+}
+
+/**
+ * The event as the run's page and its callers see it. The conversation is in the trace, a result is
+ * in its step; tasks and model calls have events of their own.
+ */
+function toProgress(
+  event: CrewEvent | OtherEvent,
+  step: StepRecord | undefined,
+): ProgressEvent | undefined {
+  if (event.type === 'other') return event.event
+  if (event.type === 'llm_call' || event.type === 'tool_call') return shortened(event)
+  if (event.type === 'step_started') return isAnnounced(step) ? event : undefined
+  if (event.type !== 'step_finished' && event.type !== 'step_failed') return event
+  if (!step || !isAnnounced(step) || isMadeCall(event, step)) return undefined
+  const { kind, name, startedAt, endedAt, error } = step
+  const { type, seq, at } = event
+  const times = { started_at: startedAt, ended_at: endedAt }
+  return { type, seq, at, step: step.key, kind, name, ...times, ...(error && { error }) }
+}
+
+function shortened(event: LlmCallEvent | ToolCallEvent): ProgressEvent {
+  if (event.type === 'llm_call') {
+    const { messages_in: _in, messages_out: _out, ...progress } = event
+    return progress
+  }
+  const { arguments: given, result, ...progress } = event
+  return {
+    ...progress,
+    arguments: excerpt(given, TOOL_CHARACTERS_MAX),
+    ...(result === undefined ? {} : { result: excerpt(result, TOOL_CHARACTERS_MAX) }),
+  }
+}
+
+/** A call of a tool that was made has an event of its own. */
+const isMadeCall = (event: CrewEvent, { kind }: StepRecord): boolean =>
+  event.type === 'step_finished' && kind === 'tool'
+
+const isAnnounced = (step: StepRecord | undefined): boolean =>
+  step?.kind === 'tool' || step?.kind === 'approval'

@@ -1,0 +1,108 @@
+import { setMaxListeners } from 'node:events'
+import { createBell } from '../../shared/bell.ts'
+import { toError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+
+const GIVE_UP_EVERY_MS = 10_000
+
+/** The queue of a loop, and its bounds. */
+export interface LoopDeps<Work> {
+  readonly take: (limit: number) => Promise<Work[]>
+  /** Ends what workers were lost with too often. */
+  readonly giveUp?: () => Promise<number>
+  readonly run: (work: Work, signals: LoopSignals) => Promise<void>
+  /** Puts back what was taken and not begun. */
+  readonly putBack: (work: Work) => Promise<unknown>
+  readonly concurrency: number
+  /** The longest time between two looks at the queue. */
+  readonly pollMs: number
+  readonly log: Log
+}
+
+/** How a loop tells its runs that it stops. */
+export interface LoopSignals {
+  /** At once: runs that can are handed over after the calls in flight. */
+  readonly pause: AbortSignal
+  /** When the time to drain is over: the others are put back. */
+  readonly drain: AbortSignal
+}
+
+/** A running loop. */
+export interface Loop {
+  /** Looks at the queue now. */
+  readonly wake: () => void
+  readonly running: () => number
+  /** The time since the last look at the queue ended, successful or not. */
+  readonly idleMs: () => number
+  /** Takes nothing more; runs that go on after `drainMs` are put back. */
+  stop(drainMs: number): Promise<void>
+}
+
+/** Takes work from a queue for as long as there is some and the worker has capacity. */
+export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
+  const { concurrency, pollMs, log } = deps
+  const running = new Set<Promise<unknown>>()
+  const { signals, pause, drain } = createSignals(concurrency)
+  const bell = createBell()
+  let stopping = false
+  let cameRoundAt = performance.now()
+  let gaveUpAt = -Infinity
+
+  function begin(work: Work): void {
+    // What a look brings after the worker was stopped goes back into the queue.
+    const ending = (stopping ? deps.putBack(work) : deps.run(work, signals))
+      // Its lease runs out, and another worker takes it over.
+      .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
+      .finally(() => {
+        running.delete(ending)
+        bell.ring()
+      })
+    running.add(ending)
+  }
+
+  async function look(): Promise<void> {
+    try {
+      if (performance.now() - gaveUpAt > GIVE_UP_EVERY_MS) {
+        gaveUpAt = performance.now()
+        const lost = (await deps.giveUp?.()) ?? 0
+        if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
+      }
+      const room = stopping ? 0 : concurrency - running.size
+      if (room > 0) for (const work of await deps.take(room)) begin(work)
+    } catch (thrown) {
+      log.warn({ reason: toError(thrown).message }, 'the queue cannot be read; trying again')
+    }
+  }
+
+  async function goRound(): Promise<void> {
+    while (!stopping) {
+      await look()
+      cameRoundAt = performance.now()
+      if (!stopping) await bell.wait(pollMs)
+    }
+  }
+
+  const ended = goRound()
+  return {
+    wake: bell.ring,
+    running: () => running.size,
+    idleMs: () => performance.now() - cameRoundAt,
+    async stop(drainMs) {
+      stopping = true
+      pause.abort(new Error('the worker stops'))
+      bell.ring()
+      const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
+      await ended
+      await Promise.all(running)
+      clearTimeout(timer)
+    },
+  }
+}
+
+function createSignals(concurrency: number) {
+  const pause = new AbortController()
+  const drain = new AbortController()
+  // Each run listens; Node would take more than ten for a leak.
+  setMaxListeners(concurrency * 3, pause.signal, drain.signal)
+  return { signals: { pause: pause.signal, drain: drain.signal }, pause, drain }
+}

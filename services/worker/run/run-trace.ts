@@ -1,0 +1,158 @@
+import { ROOT_CONTEXT, trace as api } from '@opentelemetry/api'
+import type { Attributes, Context, Span } from '@opentelemetry/api'
+import type { CrewEvent, OtherEvent } from '../../platform/crew-contract/crew-protocol.ts'
+import type { KeptEvent } from './call-crew.ts'
+import type { LeasedRun, LostRun, RunFacts } from '../../platform/runs/run-queue.ts'
+import type { Failure } from '../../platform/runs/runs.ts'
+import { runSpan } from '../../shared/tracing/run-span.ts'
+import type { SpanSender } from '../../shared/tracing/span-sender.ts'
+import { endSpan, traceCalls } from './call-spans.ts'
+import type { OpenTask, Start } from './call-spans.ts'
+
+/** The spans of one attempt of a run. */
+export interface RunTrace {
+  event(event: KeptEvent): void
+  /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
+  end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void
+}
+
+/** The tracing of runs. */
+export interface Tracing {
+  /** Begins the spans of an attempt. */
+  startRun(run: LeasedRun): RunTrace
+  /** Ends the span of a run whose workers left it without an end. */
+  giveUp(run: LostRun): void
+  /** Sends what is left, within a bound. */
+  stop(): Promise<void>
+}
+
+/** The tracing of an installation without a collector. */
+export const noTracing: Tracing = {
+  startRun: () => ({ event() {}, end() {} }),
+  giveUp() {},
+  stop: async () => {},
+}
+
+/** The tracing of runs through a sender of spans. */
+export const createTracing = (sender: SpanSender): Tracing => ({
+  startRun: (run) => traceRun(sender, run),
+  giveUp: (run) => endSpan(startWhole(sender, run), new Date(), run.failure),
+  stop: sender.stop,
+})
+
+type TaskStarted = Extract<CrewEvent, { type: 'task_started' }>
+
+/**
+ * Turns an attempt at a run and its events into spans: the run from its kickoff to its end, in it
+ * the wait in the queue and the attempts, in those the tasks, in them their LLM calls
+ * (OpenTelemetry GenAI conventions). The trace id is the kickoff id without its dashes; the times
+ * of tasks and calls are the crew's own.
+ *
+ * Every attempt makes the span of the run anew, with the same ids and the same start: the collector
+ * replaces one without an end by the one that has it.
+ */
+function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
+  const start = starterOf(sender, run)
+  const whole = startWhole(sender, run)
+  let attempt: Span | undefined
+  const tasks = new Map<string, OpenTask>()
+  const calls = traceCalls({ start, run, tasks })
+  let lastAt = new Date()
+  // A later attempt waited too, but nobody wrote down since when.
+  if (run.attempt === 1) start('queue', whole, { startTime: run.queuedAt }).end(lastAt)
+
+  const startAttempt = (startTime: Date): Span =>
+    start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
+
+  function follow(event: Exclude<KeptEvent, OtherEvent>): void {
+    if (event.type === 'step_started') calls.begin(event)
+    if (event.type === 'task_started') {
+      const { task, agent, agent_role: role } = event
+      const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
+      tasks.set(task, { agent, role, span: start(`invoke_agent ${role}`, attempt, options) })
+    }
+    if (event.type === 'llm_call' || event.type === 'tool_call') calls.add(event)
+    if (event.type === 'crew_completed') whole.setAttribute('output.value', event.output)
+    if (event.type === 'task_completed') {
+      const { span } = tasks.get(event.task) ?? {}
+      span?.setAttribute('output.value', event.output)
+      endSpan(span, new Date(event.at))
+      tasks.delete(event.task)
+    }
+  }
+
+  return {
+    event(event) {
+      if (event.type === 'other') return
+      lastAt = new Date('ended_at' in event ? event.ended_at : event.at)
+      if (event.type === 'crew_started') attempt ??= startAttempt(lastAt)
+      else if (attempt) follow(event)
+    },
+    end({ failure, isOver }) {
+      const at = failure ? new Date(Math.max(Date.now(), lastAt.getTime())) : lastAt
+      calls.end(at, failure)
+      for (const { span } of tasks.values()) endSpan(span, at, failure)
+      // One that never reached its crew is timed by this worker.
+      endSpan((attempt ??= startAttempt(lastAt)), at, failure)
+      if (isOver) endSpan(whole, at, failure)
+    },
+  }
+}
+
+/**
+ * Starts spans that say whose they are and what for: the calls of a crew are found and summed
+ * without a look at their parents.
+ */
+const starterOf =
+  ({ tracer }: SpanSender, run: LeasedRun): Start =>
+  (name, parent, options) => {
+    const attributes = { ...identity(run), ...options.attributes }
+    return tracer.startSpan(name, { ...options, attributes }, inside(parent))
+  }
+
+function startWhole({ tracer, useIds }: SpanSender, run: RunFacts): Span {
+  useIds(runSpan(run.id))
+  const name = `${run.definition.name}.kickoff`
+  const options = { root: true, startTime: run.queuedAt, attributes: wholeAttributes(run) }
+  return tracer.startSpan(name, options, ROOT_CONTEXT)
+}
+
+const inside = (span: Span | undefined): Context =>
+  span ? api.setSpan(ROOT_CONTEXT, span) : ROOT_CONTEXT
+
+function identity({ id, slug, automationId, organizationId }: RunFacts): Attributes {
+  return {
+    kickoff_id: id,
+    crew_key: slug,
+    crew_id: automationId,
+    automation_id: automationId,
+    organization_id: String(organizationId),
+  }
+}
+
+function wholeAttributes(run: RunFacts): Attributes {
+  const { definition, inputs, attempt, automationName } = run
+  return {
+    ...identity(run),
+    'gen_ai.operation.name': 'invoke_workflow',
+    'gen_ai.workflow.name': definition.name,
+    automation_name: automationName,
+    attempt,
+    crew_inputs: JSON.stringify(inputs),
+  }
+}
+
+function taskAttributes(event: TaskStarted, { id, definition }: RunFacts): Attributes {
+  const expected = definition.tasks.find(({ key }) => key === event.task)?.expected_output
+  return {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.id': event.agent,
+    'gen_ai.agent.name': event.agent_role,
+    'gen_ai.conversation.id': id,
+    agent_role: event.agent_role,
+    task_key: event.task,
+    task_name: event.task,
+    task_expected_output: expected,
+    'input.value': event.description,
+  }
+}

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest'
+import type { LeasedRun } from '../../../../services/platform/runs/run-queue.ts'
+import { createMetrics } from '../../../../services/shared/http/metrics.ts'
+import { createApp } from '../../../../services/worker/app.ts'
+import { startLoop } from '../../../../services/worker/run/loop.ts'
+import type { LoopDeps } from '../../../../services/worker/run/loop.ts'
+import { definition } from '../../../support/crew.ts'
+import { silent } from '../harness.ts'
+
+const run: LeasedRun = {
+  id: '00000000-0000-4000-8000-000000000001',
+  leaseId: '00000000-0000-4000-8000-000000000002',
+  attempt: 1,
+  lostAttempts: 0,
+  inputs: {},
+  queuedAt: new Date(),
+  automationId: '00000000-0000-4000-8000-000000000003',
+  deploymentId: 1,
+  projectVersionId: 1,
+  automationName: 'Research',
+  slug: 'research',
+  organizationId: 1,
+  url: null,
+  crewAutomationId: '00000000-0000-4000-8000-000000000003',
+  definition,
+}
+
+function loopWith(deps: Partial<LoopDeps<LeasedRun>>) {
+  return startLoop({
+    take: async () => [],
+    giveUp: async () => 0,
+    run: async () => {},
+    putBack: async () => {},
+    concurrency: 2,
+    pollMs: 60_000,
+    log: silent,
+    ...deps,
+  })
+}
+
+describe('the loop of a worker', () => {
+  it('looks again as soon as a run has ended, and asks for no more than its capacity', async () => {
+    const limits: number[] = []
+    const ends: (() => void)[] = []
+    const loop = loopWith({
+      async take(limit) {
+        limits.push(limit)
+        return limits.length <= 2 ? [run] : []
+      },
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    await expect.poll(() => limits).toEqual([2])
+    loop.wake()
+    await expect.poll(() => limits).toEqual([2, 1])
+    loop.wake()
+    ends[0]?.()
+    await expect.poll(() => limits).toEqual([2, 1, 1])
+    expect(loop.running()).toBe(1)
+    ends[1]?.()
+    await loop.stop(1000)
+  })
+
+  it('goes on when the queue cannot be read, and when a run raises', async () => {
+    let looks = 0
+    const loop = loopWith({
+      pollMs: 1,
+      async take() {
+        looks += 1
+        if (looks === 1) throw new Error('the database is unavailable')
+        return looks === 2 ? [run] : []
+      },
+      run: () => Promise.reject(new Error('unforeseen')),
+    })
+    await expect.poll(() => looks).toBeGreaterThan(3)
+    expect(loop.running()).toBe(0)
+    await loop.stop(1000)
+  })
+
+  it('tells its runs to pause at once, and to let go when the time to drain is over', async () => {
+    const told: string[] = []
+    let looks = 0
+    const loop = loopWith({
+      async take() {
+        looks += 1
+        return looks === 1 ? [run] : []
+      },
+      run: (_, { pause, drain }) =>
+        new Promise((resolve) => {
+          pause.addEventListener('abort', () => told.push('pause'))
+          drain.addEventListener('abort', () => {
+            told.push('drain')
+            resolve()
+          })
+        }),
+    })
+    await expect.poll(loop.running).toBe(1)
+    await loop.stop(20)
+    expect([told, looks]).toEqual([['pause', 'drain'], 1])
+  })
+})
+
+describe('a loop that is stopped while it looks at the queue', () => {
+  it('puts back what the look brings, and looks no further', async () => {
+    let bring: ((found: LeasedRun[]) => void) | undefined
+    const done: string[] = []
+    const loop = loopWith({
+      take: () => new Promise((resolve) => (bring = resolve)),
+      run: async () => void done.push('run'),
+      putBack: async ({ id }) => void done.push(id),
+    })
+    await expect.poll(() => bring).toBeDefined()
+    const stopped = loop.stop(60_000)
+    bring?.([run])
+    await stopped
+    expect(done).toEqual([run.id])
+  })
+
+  it('does not take anything after it gave up the lost runs', async () => {
+    let gaveUp: ((lost: number) => void) | undefined
+    let looks = 0
+    const loop = loopWith({
+      giveUp: () => new Promise((resolve) => (gaveUp = resolve)),
+      async take() {
+        looks += 1
+        return []
+      },
+    })
+    const stopped = loop.stop(60_000)
+    gaveUp?.(0)
+    await stopped
+    expect(looks).toBe(0)
+  })
+})
+
+describe('a worker whose loop hangs', () => {
+  it('says so, that it is restarted', async () => {
+    const idle = { due: 0, oldestSeconds: 0, heldBack: 0, running: 0, startableSeconds: 0 }
+    const app = createApp({
+      log: silent,
+      registry: createMetrics(),
+      check: async () => {},
+      queue: async () => idle,
+      isAlive: () => false,
+    })
+    expect((await app.request('/health/live')).status).toBe(503)
+    expect((await app.request('/health')).status).toBe(503)
+  })
+})
