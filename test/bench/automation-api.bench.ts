@@ -7,9 +7,9 @@ import { listRunTasks } from '../../services/platform/runs/run-tasks.ts'
 import { readEnv } from '../../services/shared/env.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { createApp } from '../../services/web/app.ts'
-import { createGate } from '../../services/web/access-token/gate.ts'
-import { createKeyStore } from '../../services/web/access-token/key-store.ts'
-import { createVerifiedTokens } from '../../services/web/access-token/verified-tokens.ts'
+import { createGate } from '../../services/web/gate/access-token/gate.ts'
+import { createKeyStore } from '../../services/web/gate/access-token/key-store.ts'
+import { createVerifiedTokens } from '../../services/web/gate/access-token/verified-tokens.ts'
 import { webEnv } from '../../services/web/env.ts'
 import {
   CLIENT,

@@ -42,8 +42,9 @@ export const isWalk = ({ code }: Block): boolean => code.startsWith('. .data/')
 
 /** Why a walk is not run as pasted. */
 export function whyNotRun({ code }: Block): string | undefined {
-  if (/^(twine|pip) /m.test(code)) return 'test/services/web/tools-index/pip.test.ts runs both'
-  if (code.includes('/resume/')) return 'test/services/web/automation-api/resume.test.ts does it'
+  if (/^(twine|pip) /m.test(code))
+    return 'test/services/web/intake/tools-index/pip.test.ts runs both'
+  if (code.includes('/resume/')) return 'test/services/web/api/automation/resume.test.ts does it'
   return undefined
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { PROVIDER_NAMES, providerOf } from '../../services/platform/connections/llm-providers.ts'
 import { RUN_ERRORS } from '../../services/platform/runs/run-errors.ts'
 import { usage } from '../../services/tasks/start.ts'
-import { automationPaths } from '../../services/web/openapi/automation.ts'
+import { automationPaths } from '../../services/web/api/openapi/automation.ts'
 import { readDocument, root, tableOf } from './documents.ts'
 
 const code = (text: string): string => `\`${text}\``

@@ -3,7 +3,7 @@ import { isDatabaseUnavailable } from '../../shared/postgres/failures.ts'
 import { AppError, toAppError } from '../../shared/errors.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
 import type { WebApp, WebDeps } from '../context.ts'
-import { createRefusals } from '../callers/refusals.ts'
+import { createRefusals } from '../gate/callers/refusals.ts'
 import { errorPage, notFoundPage } from '../console/frame/error-page.ts'
 
 const NOT_FOUND = new AppError('not_found', 'There is nothing at this address.')

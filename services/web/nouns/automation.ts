@@ -1,7 +1,7 @@
 import { findAutomation } from '../../platform/automations/automations.ts'
 import type { Automation } from '../../platform/automations/automations.ts'
 import { automationHead } from '../console/frame/automation-tabs.ts'
-import { uuid } from '../openapi/parts.ts'
+import { uuid } from '../api/openapi/parts.ts'
 import type { Parent } from '../resources/declaration.ts'
 
 /** What belongs to an automation, in its tab *Integrate*. */

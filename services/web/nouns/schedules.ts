@@ -21,7 +21,7 @@ import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/sche
 import { isObject } from '../../shared/is-object.ts'
 import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
-import { list, moment, nullable, perhapsMoment } from '../openapi/parts.ts'
+import { list, moment, nullable, perhapsMoment } from '../api/openapi/parts.ts'
 import { choice, json, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { View } from '../resources/declaration.ts'

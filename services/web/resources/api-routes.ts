@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { readJson } from '../../shared/http/json-body.ts'
-import { requireOrganization } from '../callers/organization.ts'
+import { requireOrganization } from '../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import type { Call, Declaration, Fields, Identified, Reader } from './declaration.ts'

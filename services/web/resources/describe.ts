@@ -14,7 +14,7 @@ import {
   schema,
   text,
   uuid,
-} from '../openapi/parts.ts'
+} from '../api/openapi/parts.ts'
 import type { Action, Field, Fields, Identified, Reader, Shown } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { API, pathsOf } from './rights.ts'

@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { AppError } from '../../shared/errors.ts'
-import { declareRight } from '../callers/declared-right.ts'
-import { requireForm } from '../callers/forms.ts'
-import { requireSession } from '../callers/session.ts'
+import { declareRight } from '../gate/callers/declared-right.ts'
+import { requireForm } from '../gate/callers/forms.ts'
+import { requireSession } from '../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import type {
   Call,

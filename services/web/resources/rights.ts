@@ -1,5 +1,5 @@
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
-import type { RightOfRoute } from '../callers/right.ts'
+import type { RightOfRoute } from '../gate/callers/right.ts'
 import type { Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 

@@ -6,8 +6,8 @@ import {
   deleteSession,
 } from '../../platform/people/sessions.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { clientAddress } from '../callers/client-address.ts'
-import { cookieNames, cookieOptions } from '../callers/cookies.ts'
+import { clientAddress } from '../gate/callers/client-address.ts'
+import { cookieNames, cookieOptions } from '../gate/callers/cookies.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 
 /**

@@ -2,9 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { WebDeps } from '../context.ts'
-import { cookieNames, cookieOptions } from '../callers/cookies.ts'
-import { CSRF_FIELD } from '../callers/csrf-field.ts'
-import { isSame } from '../callers/forms.ts'
+import { cookieNames, cookieOptions } from '../gate/callers/cookies.ts'
+import { CSRF_FIELD } from '../gate/callers/csrf-field.ts'
+import { isSame } from '../gate/callers/forms.ts'
 
 /**
  * Binds the sign-in form to this browser, which has no session yet: a random cookie, and in the

@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { setCookie } from 'hono/cookie'
-import { cookieNames, cookieOptions } from '../../callers/cookies.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { cookieNames, cookieOptions } from '../../gate/callers/cookies.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 
 const DISPLAY_SECONDS = 365 * 86_400

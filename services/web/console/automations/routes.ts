@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { listAutomationActivity } from '../../../platform/runs/activity.ts'
 import { findRun } from '../../../platform/runs/runs.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'

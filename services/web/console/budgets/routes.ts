@@ -6,7 +6,7 @@ import { resumeAllStopped, resumeStopped } from '../../../platform/budgets/budge
 import { deleteBudget, listBudgets, setBudget } from '../../../platform/budgets/budgets.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { budgetEntry, runEntry } from '../../callers/audit-entries.ts'
+import { budgetEntry, runEntry } from '../../gate/callers/audit-entries.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnAutomation, getOwnRun } from '../frame/own-automation.ts'

@@ -13,10 +13,10 @@ import {
   setCrewVariable,
 } from '../../../platform/crews/crew-variables.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { recordChange } from '../../crew-api/record-change.ts'
+import { recordChange } from '../../api/crews/record-change.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { environmentPage } from './environment-page.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'

@@ -2,10 +2,10 @@ import type { Context } from 'hono'
 import { storeArchive } from '../../../platform/crews/source-archive/store-archive.ts'
 import type { Source } from '../../../platform/crews/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { CSRF_FIELD } from '../../callers/csrf-field.ts'
-import { formExpired, isSame, requireSameOrigin } from '../../callers/forms.ts'
+import { CSRF_FIELD } from '../../gate/callers/csrf-field.ts'
+import { formExpired, isSame, requireSameOrigin } from '../../gate/callers/forms.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { createReceiver } from '../../source-uploads/receive-source.ts'
+import { createReceiver } from '../../intake/source-uploads/receive-source.ts'
 
 /** A form with a source, which is stored. */
 export interface ReceivedForm {

@@ -3,7 +3,7 @@ import { isUuid, listAutomations } from '../../../platform/automations/automatio
 import { listProjectPage } from '../../../platform/projects/projects.ts'
 import { findRunRecord } from '../../../platform/runs/run-history.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { readText } from '../frame/lists/filter-bar.ts'

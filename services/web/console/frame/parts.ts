@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Automation, AutomationStatus } from '../../../platform/automations/automations.ts'
 import type { Run, RunStatus, Trigger } from '../../../platform/runs/runs.ts'
-import { CSRF_FIELD } from '../../callers/csrf-field.ts'
+import { CSRF_FIELD } from '../../gate/callers/csrf-field.ts'
 import { absoluteTime, count, duration, relativeTime, sentence } from './format.ts'
 import type { Html } from './html.ts'
 import { icon } from './icons.ts'

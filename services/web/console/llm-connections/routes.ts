@@ -4,8 +4,8 @@ import {
   listLlmConnections,
   suggestModels,
 } from '../../../platform/connections/llm-connections.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { EMPTY, readConnectionForm, toFields } from './form.ts'
 import { createSaver, surroundingsOf } from './save-connection.ts'

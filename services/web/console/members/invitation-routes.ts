@@ -5,9 +5,9 @@ import {
   revokeInvitation,
 } from '../../../platform/people/invitations.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { createAudited } from '../../callers/audited.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { createAudited } from '../../gate/callers/audited.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { mailLink } from '../../mail/mail-link.ts'
 import { invitationUrl, MEMBERS_PATH } from '../frame/addresses.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Explanation } from '../../access-token/explain-token.ts'
+import type { Explanation } from '../../gate/access-token/explain-token.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Page } from '../../../shared/postgres/paging.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ConfigurationTest } from '../../access-token/test-configuration.ts'
+import type { ConfigurationTest } from '../../gate/access-token/test-configuration.ts'
 import { page } from '../frame/layout.ts'
 import { explainSection } from './explain-section.ts'
 import { oauthForm } from './form-section.ts'

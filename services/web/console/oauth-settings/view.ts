@@ -1,8 +1,8 @@
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Page } from '../../../shared/postgres/paging.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
-import type { Explanation } from '../../access-token/explain-token.ts'
-import type { ConfigurationTest } from '../../access-token/test-configuration.ts'
+import type { Explanation } from '../../gate/access-token/explain-token.ts'
+import type { ConfigurationTest } from '../../gate/access-token/test-configuration.ts'
 import type { OauthFormValues } from './form.ts'
 
 /** The explanation of a pasted token, without the token itself. */

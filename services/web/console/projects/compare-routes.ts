@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { listVersions } from '../../../platform/projects/project-versions.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { comparePage } from './compare-page.ts'
 import { findNamedVersion, getOwnProject } from './own-project.ts'

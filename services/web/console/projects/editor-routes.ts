@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited, toDraft } from './definition-form.ts'
 import { editorForm } from './editor-form.ts'

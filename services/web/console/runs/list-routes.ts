@@ -4,7 +4,7 @@ import { countRuns, listRunPage, searchRuns } from '../../../platform/runs/run-l
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { listRunFilters } from '../../../platform/runs/run-filters.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
 import { toByteStream } from '../../../shared/http/byte-stream.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queueTexts, toTextMessage } from '../../run-texts/queue-texts.ts'
 import type { TextQueue } from '../../run-texts/queue-texts.ts'

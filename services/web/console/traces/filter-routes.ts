@@ -9,8 +9,8 @@ import {
 } from '../../../platform/traces/trace-filters.ts'
 import type { TraceFilter } from '../../../platform/traces/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { listAddress, readListQuery } from './list-query.ts'
 

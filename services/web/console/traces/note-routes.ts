@@ -8,8 +8,8 @@ import {
   TRACE_NOTES_MAX,
 } from '../../../platform/traces/trace-notes.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireForm } from '../../gate/callers/forms.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { readerOf } from './reader-of.ts'

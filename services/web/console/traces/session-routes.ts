@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../callers/session.ts'
+import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { ListedTrace, SessionPage } from '../../traces/trace-lists.ts'
 import type { TraceReader } from '../../traces/trace-reader.ts'

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import type { Session } from '../../../platform/people/sessions.ts'
-import { createRefusals } from '../../callers/refusals.ts'
+import { createRefusals } from '../../gate/callers/refusals.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { findAdministrator, identify, isAvailable, isCrossSite } from '../access.ts'
 import type { Diagnostics } from '../create-diagnostics.ts'

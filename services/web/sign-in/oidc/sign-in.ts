@@ -8,7 +8,7 @@ import {
 } from '../../../platform/people/sessions.ts'
 import type { SessionOrigin } from '../../../platform/people/sessions.ts'
 import type { WebDeps } from '../../context.ts'
-import { isSame } from '../../callers/forms.ts'
+import { isSame } from '../../gate/callers/forms.ts'
 import { ATTEMPT_SECONDS, sealIdToken } from './attempt.ts'
 import type { Attempt } from './attempt.ts'
 import { callbackUrl } from './provider.ts'

@@ -21,7 +21,7 @@ import { createLlmGuard } from '../../../../services/shared/outgoing/llm-guard.t
 import { createProviderFetch } from '../../../../services/shared/outgoing/provider-fetch.ts'
 import { sendRequest } from '../../../../services/shared/outgoing/send-request.ts'
 import { createS3Store } from '../../../../services/tasks/backup/s3-store.ts'
-import { readDocument } from '../../../../services/web/access-token/read-document.ts'
+import { readDocument } from '../../../../services/web/gate/access-token/read-document.ts'
 import { httpGet } from '../../../../services/web/diagnostics/http-get.ts'
 import { callCollector, readText } from '../../../../services/web/traces/collector-call.ts'
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import { automation } from '../../../../services/web/nouns/automation.ts'
-import { perhapsMoment } from '../../../../services/web/openapi/parts.ts'
+import { perhapsMoment } from '../../../../services/web/api/openapi/parts.ts'
 import { choice, json, secret, text } from '../../../../services/web/resources/controls.ts'
 import { field, resource } from '../../../../services/web/resources/declaration.ts'
 import * as verbs from './reminder-verbs.ts'

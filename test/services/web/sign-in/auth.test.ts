@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
-import { clientAddress } from '../../../../services/web/callers/client-address.ts'
+import { clientAddress } from '../../../../services/web/gate/callers/client-address.ts'
 import { limitConcurrency } from '../../../../services/web/http/limit-concurrency.ts'
 
 async function addressOf(forwarded: string | undefined, proxies: number, remoteAddress?: string) {

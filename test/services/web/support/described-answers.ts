@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { ValidateFunction } from 'ajv'
 import type { Hono } from 'hono'
 import type { WebApp } from '../../../../services/web/context.ts'
-import { describeApi } from '../../../../services/web/openapi/describe-api.ts'
+import { describeApi } from '../../../../services/web/api/openapi/describe-api.ts'
 
 interface Content {
   readonly schema: object

@@ -1,0 +1,74 @@
+import { recordClient } from '../../../platform/automations/client-sightings.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import type { Gate, Verdict } from '../../gate/access-token/gate.ts'
+import type { Reason } from '../../gate/access-token/rule.ts'
+import type { BearerScheme } from './bearer.ts'
+
+/** Refusals of a client that may be good elsewhere: its id helps people who bind automations. */
+const CLIENT_REASONS: readonly Reason[] = [
+  'automation_not_bound',
+  'client_mismatch',
+  'insufficient_scope',
+]
+const SAME_CLIENT_MS = 60_000
+const OTHER_CLIENT_MS = 5000
+const AUTOMATIONS_MAX = 10_000
+
+/** Options of `oauthBearer`. */
+export interface OauthBearerOptions {
+  readonly sql: Database
+  readonly gate: Gate
+  /** In milliseconds. */
+  readonly now: () => number
+}
+
+/**
+ * Accepts access tokens of the organization's own identity provider, by OAuth 2.0 client
+ * credentials (SPEC 5.2, 5.3).
+ */
+export function oauthBearer({ sql, gate, now }: OauthBearerOptions): BearerScheme {
+  const record = createSightings(sql, now)
+  return {
+    name: 'oauth',
+    recognizes: (token) => token.includes('.'),
+    async verify(token, callable) {
+      const { automation, oauth } = callable ?? {}
+      if (!automation || !oauth?.enabled) {
+        await gate.refuse(token)
+        return { ok: false, reason: 'oauth_off' }
+      }
+      const verdict = await gate.decide(token, {
+        organizationId: automation.organizationId,
+        settings: oauth,
+        boundClient: automation.oauthClientId,
+      })
+      const client = clientOf(verdict)
+      if (client !== undefined) await record(automation.id, client)
+      if (!verdict.accepted) return { ok: false, reason: verdict.reason, client }
+      return {
+        ok: true,
+        client,
+        by: { kind: 'client', id: client ?? null, name: client ?? 'an unnamed client' },
+      }
+    },
+  }
+}
+
+function clientOf(verdict: Verdict): string | undefined {
+  if (!verdict.accepted && !CLIENT_REASONS.includes(verdict.reason)) return undefined
+  const client = verdict.parsed?.client
+  return client?.ok ? client.id : undefined
+}
+
+/** Records the last client of each automation, once a minute, or every 5 s if it is another one. */
+function createSightings(sql: Database, now: () => number) {
+  const recorded = new Map<number, { client: string; at: number }>()
+  return async function record(automationId: number, client: string): Promise<void> {
+    const last = recorded.get(automationId)
+    const waitMs = last?.client === client ? SAME_CLIENT_MS : OTHER_CLIENT_MS
+    if (last && now() - last.at < waitMs) return
+    if (recorded.size >= AUTOMATIONS_MAX) recorded.clear()
+    recorded.set(automationId, { client, at: now() })
+    await recordClient(sql, automationId, client)
+  }
+}

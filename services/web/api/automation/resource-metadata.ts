@@ -1,0 +1,26 @@
+import { Hono } from 'hono'
+import { listAuthorizationServers } from '../../../platform/automations/automation-oauth.ts'
+import { RESOURCE_METADATA_PATH } from './challenge.ts'
+import type { WebApp, WebDeps } from '../../context.ts'
+
+/**
+ * The metadata of the automation API as a protected resource (RFC 9728). The authorization server
+ * is named when all organizations use the same one; else it would tell who the tenants are.
+ */
+export function resourceMetadataRoutes({ config, sql }: WebDeps): Hono<WebApp> {
+  const routes = new Hono<WebApp>()
+  routes.get(RESOURCE_METADATA_PATH, async (c) => {
+    const [server, ...others] = await listAuthorizationServers(sql)
+    const isOne = server !== undefined && others.length === 0
+    c.header('cache-control', 'public, max-age=300')
+    return c.json({
+      resource: config.PLATFORM_BASE_URL,
+      resource_name: 'Automation API',
+      ...(isOne
+        ? { authorization_servers: [server.issuer], scopes_supported: [server.scope] }
+        : {}),
+      bearer_methods_supported: ['header'],
+    })
+  })
+  return routes
+}

@@ -1,0 +1,74 @@
+import type { Context } from 'hono'
+import { findBudgetStop } from '../../../platform/budgets/budget-stops.ts'
+import { findApproval } from '../../../platform/runs/run-approvals.ts'
+import { listRunTasks } from '../../../platform/runs/run-tasks.ts'
+import type { Run } from '../../../platform/runs/runs.ts'
+import type { AuthorizedCall } from '../../context.ts'
+import { RETRY_AFTER_SECONDS } from './api-route.ts'
+import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
+import { callerOf } from './events.ts'
+import { getRun } from './get-run.ts'
+import { readWhole } from './read-whole.ts'
+import { isOver, statusDocument } from './run-status.ts'
+import type { Waits } from './run-status.ts'
+
+const WAIT_SECONDS_MAX = 60
+
+/**
+ * Returns the status of a run: at once, or when it has ended or waits for a person or a budget
+ * within the time of `wait`.
+ */
+export const statusRoute: ApiRoute = {
+  method: 'GET',
+  path: '/status/:kickoffId',
+  async answer(c, deps) {
+    const wait = { name: 'wait', max: WAIT_SECONDS_MAX, absent: 0 }
+    const waitMs = readWhole(c.req.query('wait'), wait) * 1000
+    const first = await getRun(c, deps.sql)
+    const run =
+      waitMs > 0 && !isOver(first) && first.status !== 'waiting'
+        ? await awaitEnd(c, deps, waitMs)
+        : first
+    const tasks = await listRunTasks(deps.sql, run)
+    const answer = c.json(statusDocument(run, tasks, await waitsOf(deps, run)))
+    // On the answer itself: a header of the context makes a second set of headers.
+    if (!isOver(run)) answer.headers.set('retry-after', RETRY_AFTER_SECONDS)
+    return answer
+  },
+}
+
+async function waitsOf({ sql }: ApiRouteDeps, { id, status }: Run): Promise<Waits> {
+  if (status !== 'waiting') return {}
+  const [approval, stopped] = await Promise.all([findApproval(sql, id), findBudgetStop(sql, id)])
+  return { approval, stopped }
+}
+
+/** Too many calls wait already: then the run is told as it is. */
+async function awaitEnd(
+  c: Context<AuthorizedCall>,
+  { sql, watch }: ApiRouteDeps,
+  waitMs: number,
+): Promise<Run> {
+  const endAt = performance.now() + waitMs
+  const runId = c.req.param('kickoffId')?.toLowerCase() ?? ''
+  const follower = watch.follow({ runId, caller: callerOf(c), change: 'status' })
+  if (typeof follower === 'string') return getRun(c, sql)
+  const { signal } = c.req.raw
+  try {
+    for (;;) {
+      const run = await getRun(c, sql)
+      const leftMs = endAt - performance.now()
+      if (
+        isOver(run) ||
+        run.status === 'waiting' ||
+        leftMs <= 0 ||
+        signal.aborted ||
+        follower.isStopping()
+      )
+        return run
+      await follower.changed(leftMs, signal)
+    }
+  } finally {
+    follower.leave()
+  }
+}

@@ -1,0 +1,47 @@
+import type { Context } from 'hono'
+import type * as v from 'valibot'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import { findCrewSettings, refuseChange } from '../../../platform/crews/crew-settings.ts'
+import type { CrewSettings, OwnCrewKey, WantedLife } from '../../../platform/crews/crew-settings.ts'
+import type { CrewDeploymentKey, Deployer } from '../../../platform/crews/crew-deployments.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { readJson } from '../../../shared/http/json-body.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import type { OrganizationCall } from '../../context.ts'
+import { getAutomation } from '../designer/get-automation.ts'
+import { parseBody } from '../../http/parse-body.ts'
+
+const BODY_BYTES_MAX = 64 * 1024
+
+/** An automation that is made from a source, with its settings. */
+export interface OwnCrew extends OwnCrewKey, Deployer {
+  readonly automation: Automation
+  readonly settings: CrewSettings & WantedLife
+}
+
+/**
+ * Returns the automation of the path. Raises `not_found` for one of another organization, and for
+ * one that is not made from a source.
+ */
+export async function getOwnCrew(c: Context<OrganizationCall>, sql: Database): Promise<OwnCrew> {
+  const automation = await getAutomation(c, sql)
+  const { id: deploymentId } = automation
+  const settings = await findCrewSettings(sql, deploymentId)
+  if (!settings) return refuseChange(sql, deploymentId)
+  return { automation, deploymentId, settings, createdBy: null, tokenName: c.var.actor.name }
+}
+
+/** Returns the key of the deployment that the path numbers. */
+export function deploymentKeyOf(c: Context, { deploymentId }: OwnCrewKey): CrewDeploymentKey {
+  const text = c.req.param('number') ?? ''
+  if (/^[1-9]\d{0,8}$/.test(text)) return { deploymentId, number: Number(text) }
+  throw new AppError('not_found', 'There is no such deployment: they have numbers.')
+}
+
+/** Reads a JSON body. Raises `unprocessable` with each problem, and what `readJson` raises. */
+export async function readBodyAs<Output>(
+  c: Context,
+  schema: v.BaseSchema<unknown, Output, v.BaseIssue<unknown>>,
+): Promise<Output> {
+  return parseBody(schema, await readJson(c.req.raw, BODY_BYTES_MAX))
+}

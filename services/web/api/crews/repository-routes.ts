@@ -1,0 +1,77 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import * as v from 'valibot'
+import { getRepository } from '../../../platform/crews/source-repositories.ts'
+import {
+  repositoryDirectoryProblem,
+  repositoryRefProblem,
+  repositoryTokenProblem,
+  repositoryUrlProblem,
+} from '../../../platform/crews/source-repository-fields.ts'
+import { requireOrganization } from '../../gate/callers/organization.ts'
+import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import { createRepositoryChanges, webhookUrlOf } from './change-repository.ts'
+import { repositoryDocument } from './documents.ts'
+import { getOwnCrew, readBodyAs } from './own-crew.ts'
+import type { OwnCrew } from './own-crew.ts'
+
+const checked = (problemOf: (text: string) => string | undefined) =>
+  v.pipe(
+    v.string('must be a text'),
+    v.check(
+      (text) => problemOf(text) === undefined,
+      ({ input }) => problemOf(input) ?? '',
+    ),
+  )
+const repositoryBody = v.strictObject({
+  url: checked(repositoryUrlProblem),
+  ref: checked(repositoryRefProblem),
+  directory: v.optional(v.nullable(checked(repositoryDirectoryProblem)), null),
+  token: v.optional(v.nullable(checked(repositoryTokenProblem))),
+})
+
+/** The Git repositories that automations are made from. */
+export function repositoryRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  const changes = createRepositoryChanges(deps)
+  const path = '/automations/:automationId/repository'
+  const answer = async (c: Context<OrganizationCall>, crew: OwnCrew, status: 200 | 202) => {
+    const repository = await getRepository(sql, crew)
+    return c.json(repositoryDocument(repository, webhookUrlOf(deps, crew)), status)
+  }
+
+  routes.get(path, authenticate, async (c) => answer(c, await getOwnCrew(c, sql), 200))
+  routes.put(path, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const { url, ref, directory, token } = await readBodyAs(c, repositoryBody)
+    await changes.save(c.var, crew, { url, ref, directory, token })
+    return answer(c, crew, 200)
+  })
+  routes.delete(path, authenticate, async (c) => {
+    await changes.remove(c.var, await getOwnCrew(c, sql))
+    return c.body(null, 204)
+  })
+  routes.all(path, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
+
+  routes.post(`${path}/pull`, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await changes.pull(c.var, crew)
+    return answer(c, crew, 202)
+  })
+  routes.all(`${path}/pull`, authenticate, refuseMethod('POST'))
+
+  routes.post(`${path}/webhook`, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const secret = await changes.makeSecret(c.var, crew)
+    return c.json({ url: webhookUrlOf(deps, crew), secret }, 201, { 'cache-control': 'no-store' })
+  })
+  routes.delete(`${path}/webhook`, authenticate, async (c) => {
+    await changes.removeSecret(c.var, await getOwnCrew(c, sql))
+    return c.body(null, 204)
+  })
+  routes.all(`${path}/webhook`, authenticate, refuseMethod('POST, DELETE'))
+  return routes
+}

@@ -1,0 +1,82 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import {
+  findOwnLimits,
+  ownLimits,
+  saveOwnLimits,
+} from '../../../platform/people/organization-limits.ts'
+import type { Limits, OwnLimits } from '../../../platform/people/organization-limits.ts'
+import { findOrganization } from '../../../platform/people/organizations.ts'
+import type { Organization } from '../../../platform/people/organizations.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { readJson } from '../../../shared/http/json-body.ts'
+import { limitsEntry } from '../../gate/callers/audit-entries.ts'
+import { createAudited } from '../../gate/callers/audited.ts'
+import { standardLimits } from '../../gate/callers/create-limits.ts'
+import { requireOrganization, requireOrganizationToken } from '../../gate/callers/organization.ts'
+import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { parseBody } from '../../http/parse-body.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import { readNumber } from './requests.ts'
+
+const BODY_BYTES_MAX = 16 * 1024
+
+/**
+ * The limits of the caller's organization; and those of each one, for tokens of the platform's own
+ * organization.
+ */
+export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql, config } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<OrganizationCall>()
+  const ofOthers = '/organizations/:organizationId/limits'
+  const token = requireOrganizationToken(deps)
+  const standard = standardLimits(config)
+
+  /** Raises `forbidden` but for a token of the internal organization. */
+  async function getOrganization(c: Context<OrganizationCall>): Promise<Organization> {
+    if (!c.var.caller.internal) {
+      throw new AppError(
+        'forbidden',
+        'Only a token of the internal organization reads and changes the limits of others.',
+      )
+    }
+    const found = await findOrganization(sql, readNumber(c, 'organizationId'))
+    if (found) return found
+    throw new AppError('not_found', 'There is no such organization.')
+  }
+
+  routes.get('/limits', requireOrganization(deps), async (c) =>
+    c.json(toDocument(standard, await findOwnLimits(sql, c.var.caller.organizationId))),
+  )
+  routes.all('/limits', requireOrganization(deps), refuseMethod('GET, HEAD'))
+
+  routes.get(ofOthers, token, async (c) => {
+    const { id } = await getOrganization(c)
+    return c.json(toDocument(standard, await findOwnLimits(sql, id)))
+  })
+
+  routes.put(ofOthers, token, async (c) => {
+    const organization = await getOrganization(c)
+    const limits = parseBody(ownLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
+    const before = await findOwnLimits(sql, organization.id)
+    const entry = limitsEntry(organization, { before, after: limits })
+    await audited(c.var, (tx) => saveOwnLimits(tx, organization.id, limits), entry)
+    return c.json(toDocument(standard, limits))
+  })
+  routes.all(ofOthers, token, refuseMethod('GET, HEAD, PUT'))
+
+  return routes
+}
+
+/** What holds, and what of it is the organization's own. */
+const toDocument = (standard: Limits, own: OwnLimits) => ({
+  token_calls_per_minute: own.tokenCalls ?? standard.tokenCalls,
+  organization_calls_per_minute: own.organizationCalls ?? standard.organizationCalls,
+  queued_runs: own.queuedRuns ?? standard.queuedRuns,
+  own: {
+    token_calls_per_minute: own.tokenCalls,
+    organization_calls_per_minute: own.organizationCalls,
+    queued_runs: own.queuedRuns,
+  },
+})

@@ -1,0 +1,69 @@
+import { Hono } from 'hono'
+import { createProject, findProject, listProjects } from '../../../platform/projects/projects.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { projectEntry } from '../../gate/callers/audit-entries.ts'
+import { createAudited } from '../../gate/callers/audited.ts'
+import { requireOrganization } from '../../gate/callers/organization.ts'
+import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { crewRoutes } from '../crews/routes.ts'
+import { budgetRoutes } from './budget-routes.ts'
+import { limitRoutes } from './limit-routes.ts'
+import { projectDocument } from './documents.ts'
+import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import { NOUNS } from '../../nouns/list.ts'
+import { resourceApi } from '../../resources/api-routes.ts'
+import { designerImportRoutes } from './import-routes.ts'
+import { designerRunRoutes } from './run-routes.ts'
+import { designerVersionRoutes } from './version-routes.ts'
+
+/**
+ * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions,
+ * their runs, and the automations that are made from sources. Each route authenticates by itself,
+ * so that addresses which are none are the one 404 of the whole service.
+ */
+export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+
+  routes.get('/projects', authenticate, async (c) => {
+    const { organizationId } = c.var.caller
+    const page = readNumberPage(c)
+    const { limit, cursor: after = 0 } = page
+    const projects = await listProjects(sql, { organizationId, after, limit: limit + 1 })
+    const { items, next_cursor } = toPage(projects, page, {
+      show: projectDocument,
+      cursorOf: ({ id }) => id,
+    })
+    return c.json({ projects: items, next_cursor })
+  })
+
+  routes.post('/projects', authenticate, async (c) => {
+    const { organizationId } = c.var.caller
+    const wanted = { organizationId, ...(await readProject(c)) }
+    const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
+    return c.json(projectDocument(project), 201, {
+      location: `/designer/v2/projects/${project.id}`,
+    })
+  })
+  routes.all('/projects', authenticate, refuseMethod('GET, HEAD, POST'))
+
+  routes.get('/projects/:projectId', authenticate, async (c) => {
+    const { organizationId } = c.var.caller
+    const project = await findProject(sql, { organizationId, id: readNumber(c, 'projectId') })
+    if (!project) throw new AppError('not_found', 'Your organization has no such project.')
+    return c.json(projectDocument(project))
+  })
+  routes.all('/projects/:projectId', authenticate, refuseMethod('GET, HEAD'))
+
+  routes.route('/', designerVersionRoutes(deps))
+  routes.route('/', designerImportRoutes(deps))
+  routes.route('/', designerRunRoutes(deps))
+  routes.route('/', budgetRoutes(deps))
+  routes.route('/', limitRoutes(deps))
+  routes.route('/', crewRoutes(deps))
+  for (const noun of NOUNS) routes.route('/', noun.read(resourceApi(deps)))
+  return routes
+}

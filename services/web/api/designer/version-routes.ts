@@ -1,0 +1,110 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import {
+  createVersion,
+  findVersion,
+  listVersions,
+  pinDraft,
+  publishDraft,
+  updateDraft,
+} from '../../../platform/projects/project-versions.ts'
+import type { VersionKey } from '../../../platform/projects/project-versions.ts'
+import type { ProjectKey } from '../../../platform/projects/projects.ts'
+import { findProject } from '../../../platform/projects/projects.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { versionEntry } from '../../gate/callers/audit-entries.ts'
+import { createAudited } from '../../gate/callers/audited.ts'
+import { requireOrganization } from '../../gate/callers/organization.ts'
+import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { versionDocument, versionSummary } from './documents.ts'
+import { readDefinition, readNumber, readNumberPage, toPage } from './requests.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import { createPins } from '../../intake/tool-pins/create-pins.ts'
+
+const NUMBER_MAX = 2 ** 31 - 1
+
+/** The versions of a project: drafts that can be changed until they are published. */
+export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  const list = '/projects/:projectId/versions'
+  const one = `${list}/:number`
+
+  routes.get(list, authenticate, async (c) => {
+    const key = projectKey(c)
+    const page = readNumberPage(c)
+    const { limit, cursor: before = NUMBER_MAX } = page
+    const versions = await listVersions(sql, key, { before, limit: limit + 1 })
+    if (versions.length === 0 && !(await findProject(sql, { ...key, id: key.projectId }))) {
+      throw new AppError('not_found', 'Your organization has no such project.')
+    }
+    const { items, next_cursor } = toPage(versions, page, {
+      show: versionSummary,
+      cursorOf: ({ number }) => number,
+    })
+    return c.json({ versions: items, next_cursor })
+  })
+
+  routes.post(list, authenticate, async (c) => {
+    const key = projectKey(c)
+    const definition = await readDefinition(c)
+    const version = await audited(
+      c.var,
+      (tx) => createVersion(tx, key, definition),
+      (created) => versionEntry('version_created', created),
+    )
+    const { number } = version
+    const location = `/designer/v2/projects/${key.projectId}/versions/${number}`
+    return c.json(versionDocument(version), 201, { location })
+  })
+  routes.all(list, authenticate, refuseMethod('GET, HEAD, POST'))
+
+  routes.get(one, authenticate, async (c) => {
+    const version = await findVersion(sql, versionKey(c))
+    if (!version) throw new AppError('not_found', 'This project has no such version.')
+    return c.json(versionDocument(version))
+  })
+
+  routes.put(one, authenticate, async (c) => {
+    const key = versionKey(c)
+    const definition = await readDefinition(c)
+    const entry = versionEntry('version_changed', key)
+    const version = await audited(c.var, (tx) => updateDraft(tx, key, { definition }), entry)
+    return c.json(versionDocument(version))
+  })
+  routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT'))
+
+  routes.route('/', publishRoutes(deps, `${one}/publish`))
+  return routes
+}
+
+function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
+  const { sql } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  const pinOf = createPins(deps)
+
+  routes.post(path, authenticate, async (c) => {
+    const key = versionKey(c)
+    const draft = await pinDraft(sql, key, pinOf(key.organizationId))
+    const entry = versionEntry('version_published', key)
+    const version = await audited(c.var, (tx) => publishDraft(tx, draft), entry)
+    return c.json(versionDocument(version))
+  })
+  routes.all(path, authenticate, refuseMethod('POST'))
+
+  return routes
+}
+
+function projectKey(c: Context<OrganizationCall>): ProjectKey {
+  const { organizationId } = c.var.caller
+  return { organizationId, projectId: readNumber(c, 'projectId') }
+}
+
+const versionKey = (c: Context<OrganizationCall>): VersionKey => ({
+  ...projectKey(c),
+  number: readNumber(c, 'number'),
+})

@@ -1,0 +1,74 @@
+import { toAppError } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
+import type { AuthMetrics } from './metrics.ts'
+import { fetchKeys } from './fetch-keys.ts'
+import type { KeySource } from './fetch-keys.ts'
+import { createKeySet } from './key-set.ts'
+import type { KeySet } from './key-set.ts'
+
+const ORGANIZATIONS_MAX = 10_000
+
+/** Options of `createKeyStore`. */
+export interface KeyStoreOptions {
+  readonly guard: OutgoingGuard
+  readonly staleMs: number
+  readonly log: Log
+  readonly metrics?: AuthMetrics | undefined
+  readonly now: () => number
+}
+
+/** The key sets of all organizations. */
+export interface KeyStore {
+  /** Returns the keys of an organization's authorization server. Another source replaces them. */
+  of(organizationId: number, source: KeySource): KeySet
+}
+
+interface Entry {
+  readonly source: KeySource
+  readonly keys: KeySet
+}
+
+const isSame = (one: KeySource, other: KeySource): boolean =>
+  one.issuer === other.issuer &&
+  one.discoveryUrl === other.discoveryUrl &&
+  one.jwksUrl === other.jwksUrl
+
+/**
+ * Creates a store with one key set per organization: the settings and outages of one organization
+ * never touch the keys of another.
+ */
+export function createKeyStore(options: KeyStoreOptions): KeyStore {
+  const { guard, staleMs, log, metrics, now } = options
+  const entries = new Map<number, Entry>()
+
+  function open(organizationId: number, source: KeySource): KeySet {
+    async function fetch() {
+      const started = now()
+      const facts = { organization_id: organizationId, issuer: source.issuer }
+      try {
+        const { keys } = await fetchKeys(source, { guard, organizationId })
+        log.info({ ...facts, keys: keys.length, duration_ms: now() - started }, 'keys fetched')
+        metrics?.keysFetched('ok')
+        return keys
+      } catch (thrown) {
+        log.warn({ ...facts, reason: toAppError(thrown).message }, 'keys cannot be fetched')
+        metrics?.keysFetched('error')
+        throw thrown
+      }
+    }
+    return createKeySet({ fetch, staleMs, now, onStale: () => metrics?.staleKeysServed() })
+  }
+
+  return {
+    of(organizationId, source) {
+      const known = entries.get(organizationId)
+      if (known && isSame(known.source, source)) return known.keys
+      const keys = open(organizationId, source)
+      const [oldest] = entries.keys()
+      if (entries.size >= ORGANIZATIONS_MAX && oldest !== undefined) entries.delete(oldest)
+      entries.set(organizationId, { source, keys })
+      return keys
+    },
+  }
+}

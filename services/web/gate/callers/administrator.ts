@@ -1,0 +1,23 @@
+import type { MiddlewareHandler } from 'hono'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { identify } from '../../diagnostics/access.ts'
+import { answerNotFound } from '../../http/errors.ts'
+import { actorOf, toIdentity } from './actor.ts'
+import { createRefusals } from './refusals.ts'
+import { readSession } from './session.ts'
+
+/** Lets those pass who are administrators now, by the database; answers 404 to all others. */
+export function requireAdministrator(deps: WebDeps): MiddlewareHandler<SignedIn> {
+  const recordRefusal = createRefusals(deps)
+  return async function checkRole(c, next) {
+    const session = (await identify(c, deps)) ? await readSession(c, deps) : undefined
+    if (!session?.user.roles.includes('platform-admin')) {
+      recordRefusal(c)
+      return answerNotFound(c)
+    }
+    c.set('session', session)
+    c.set('actor', actorOf(c, deps, toIdentity(session.user)))
+    c.var.wide['user_id'] = session.user.id
+    return next()
+  }
+}

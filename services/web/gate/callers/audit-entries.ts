@@ -1,0 +1,69 @@
+import type { AuditEntry } from '../../../platform/audit/audit.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { BudgetKey, BudgetLimits } from '../../../platform/budgets/budgets.ts'
+import type { VersionKey } from '../../../platform/projects/project-versions.ts'
+import type { OwnLimits } from '../../../platform/people/organization-limits.ts'
+import type { Organization } from '../../../platform/people/organizations.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
+
+/** Returns the entry of the audit about a new project. */
+export const projectEntry = ({ id, name }: Pick<Project, 'id' | 'name'>): AuditEntry => ({
+  action: 'project_created',
+  target: { kind: 'project', id, name },
+})
+
+/** Returns an entry of the audit about an automation. */
+export const automationEntry = (
+  action: string,
+  { automationId, name }: Pick<Automation, 'automationId' | 'name'>,
+): AuditEntry => ({ action, target: { kind: 'automation', id: automationId, name } })
+
+/** Returns an entry of the audit about a run. */
+export const runEntry = (action: string, runId: string, after?: object): AuditEntry => ({
+  action,
+  target: { kind: 'run', id: runId },
+  after,
+})
+
+/** Returns an entry of the audit about a version of a project. */
+export const versionEntry = (
+  action: string,
+  { projectId, number }: Pick<VersionKey, 'projectId' | 'number'>,
+): AuditEntry => ({
+  action,
+  target: { kind: 'version', id: `${projectId}/${number}` },
+  after: { project: projectId, version: number },
+})
+
+/** Returns an entry of the audit about a file of a tool. */
+export const toolEntry = (action: string, filename: string, after?: object): AuditEntry => ({
+  action,
+  target: { kind: 'tool', id: filename },
+  after,
+})
+
+/** Returns an entry of the audit about a budget. */
+export const budgetEntry = (
+  action: string,
+  { deploymentId, period }: BudgetKey,
+  limits?: BudgetLimits | null,
+): AuditEntry => ({
+  action,
+  target: {
+    kind: 'budget',
+    id: deploymentId === null ? period : `${deploymentId}/${period}`,
+    name: deploymentId === null ? 'the organization' : 'an automation',
+  },
+  after: limits ?? undefined,
+})
+
+/** Returns the entry of the audit about the limits of an organization. */
+export const limitsEntry = (
+  { id, name }: Organization,
+  change: { readonly before: OwnLimits; readonly after: OwnLimits },
+): AuditEntry => ({
+  action: 'limits_changed',
+  organizationId: id,
+  target: { kind: 'organization', id, name },
+  ...change,
+})

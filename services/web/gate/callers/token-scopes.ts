@@ -1,0 +1,35 @@
+import type { TokenRefusal } from '../../../platform/automations/static-tokens.ts'
+import type { TokenScope } from '../../../platform/automations/token-limits.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { NOUNS } from '../../nouns/list.ts'
+import { scopeAt } from '../../resources/rights.ts'
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** Returns the scopes of which a token of an organization needs one for a call. */
+export function scopesFor(method: string, path: string): readonly TokenScope[] {
+  const isRead = READS.has(method)
+  if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
+  const [scope = 'design'] = NOUNS.flatMap((noun) => noun.read(scopeAt(path)))
+  if (isRead) return [...new Set<TokenScope>(['read', 'design', scope])]
+  return path.endsWith('/executions') ? ['kickoff'] : [scope]
+}
+
+/** Builds the refusal of a token that is known, to its bearer. */
+export function refusedToken(refusal: TokenRefusal, scopes: readonly TokenScope[]): AppError {
+  const details = { reason: refusal }
+  switch (refusal) {
+    case 'token_expired':
+      return new AppError('invalid_token', 'The token has expired. Issue another one.', { details })
+    case 'address_not_allowed':
+      return new AppError('invalid_token', 'The token may not be used from this address.', {
+        details,
+      })
+    case 'insufficient_scope':
+      return new AppError(
+        'insufficient_scope',
+        `The token lacks the scope ${scopes.join(' or ')}. Issue one that has it.`,
+        { details },
+      )
+  }
+}

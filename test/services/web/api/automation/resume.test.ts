@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
+import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
+import { kickoff, stopRun } from '../../../../../services/platform/runs/runs.ts'
+import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
+import type { Platform, SignedInUser } from '../../support/platform.ts'
+
+let platform: Platform
+let token: string
+let ada: SignedInUser
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  token = await platform.issueToken(platform.acme)
+  ada = await platform.signIn(platform.acme)
+})
+
+beforeEach(async () => {
+  await platform.sql`delete from executions`
+})
+
+afterAll(() => platform.close())
+
+async function park(output = 'Whales <sing>.'): Promise<string> {
+  const { sql, acme } = platform
+  const id = await kickoff(sql, { deploymentId: acme.research.id, inputs: { topic: 'x' } })
+  const [lease] = await takeRuns(sql, 1)
+  if (!lease) throw new Error('nothing to take')
+  await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'write', output })
+  return id
+}
+
+const call = (path: string, body?: unknown, bearer = token) =>
+  platform.app.request(
+    `${BASE_URL}/platform/api/v1/crew/${platform.acme.research.automationId}/${path}`,
+    {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    },
+  )
+
+const statusOf = async (id: string) => readObject(await call(`status/${id}?wait=60`))
+
+describe('POST resume', () => {
+  it('decides for the run that waits, once', async () => {
+    const id = await park()
+    expect(await statusOf(id)).toMatchObject({
+      status: 'waiting',
+      state: 'STARTED',
+      waiting_for: {
+        task: 'write',
+        output: 'Whales <sing>.',
+        asked_at: expect.any(String),
+        decide_by: expect.any(String),
+        undecided: 'reject',
+      },
+    })
+    const body = { task: 'write', decision: 'edit', text: 'Owls.' }
+    const resumed = await call(`resume/${id}`, body)
+    expect(resumed.status).toBe(200)
+    expect(await resumed.json()).toEqual({ kickoff_id: id, status: 'queued', state: 'PENDING' })
+    const again = await call(`resume/${id}`, { task: 'write', decision: 'reject' })
+    expect(again.status).toBe(409)
+    expect(await readObject(again)).toMatchObject({
+      message: expect.stringContaining('This was decided already: edit, at '),
+    })
+    const [lease] = await takeRuns(platform.sql, 1)
+    expect(lease?.id).toBe(id)
+  })
+
+  it('comes too late for a run that was stopped', async () => {
+    const id = await park()
+    await stopRun(platform.sql, id)
+    const late = await call(`resume/${id}`, { task: 'write', decision: 'approve' })
+    expect(late.status).toBe(409)
+    expect(await readObject(late)).toMatchObject({
+      message: 'The run does not wait any more: it is stopped.',
+      details: { status: 'stopped' },
+    })
+  })
+
+  const bad: [unknown, number, string][] = [
+    [{ task: 'research', decision: 'approve' }, 404, 'asks nothing about a task \\"research\\"'],
+    [{ task: 'write', decision: 'yes' }, 422, 'must be one of approve, edit, reject'],
+    [{ task: 'write', decision: 'edit' }, 422, 'is required to edit'],
+    [{ task: 'write' }, 422, 'decision is required'],
+    [{ task: 'write', decision: 'approve', is_approve: true }, 422, 'is_approve is not known'],
+    [[], 422, 'The decision is not valid'],
+  ]
+  it.each(bad)('refuses %j with %i', async (body, status, why) => {
+    const response = await call(`resume/${await park()}`, body)
+    expect(response.status).toBe(status)
+    expect(await response.text()).toContain(why)
+  })
+
+  it('is not for others', async () => {
+    const id = await park()
+    const body = { task: 'write', decision: 'approve' }
+    const rival = await platform.issueToken(platform.rival)
+    expect((await call(`resume/${id}`, body, rival)).status).toBe(401)
+    const digest = await platform.issueToken(platform.acme)
+    const path = `/platform/api/v1/crew/${platform.acme.digest.automationId}/resume/${id}`
+    const response = await platform.app.request(BASE_URL + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${digest}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect(response.status).toBe(404)
+    expect(await statusOf(id)).toMatchObject({ status: 'waiting' })
+  })
+})
+
+describe('the page of approvals', () => {
+  const list = async (who = ada) => {
+    const headers = { cookie: who.cookie }
+    return (await platform.app.request(`${BASE_URL}/approvals`, { headers })).text()
+  }
+  const decide = (id: string, fields: Record<string, string>, who = ada) =>
+    platform.app.request(
+      `${BASE_URL}/automations/${platform.acme.research.automationId}/executions/${id}/approval`,
+      {
+        method: 'POST',
+        headers: { cookie: who.cookie, 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ csrf_token: who.csrfToken, task: 'write', ...fields }),
+      },
+    )
+
+  it('shows Markdown as a document, and how many wait in the menu of every page', async () => {
+    const [first, second] = [await park('# Whales'), await park('Owls.')]
+    const page = await list()
+    expect(page).toContain('<h3>Whales</h3>')
+    expect(page).toContain('>2<span class="unseen"> waiting</span>')
+    // The places of a page have names of their own.
+    const names = [...page.matchAll(/<section class="card" aria-labelledby="([^"]+)"/g)]
+    expect(names.map(([, name]) => name)).toEqual(
+      [first, second].map((id) => `approval-${id} run-${id}`),
+    )
+    const rival = await platform.signIn(platform.rival)
+    const headers = { cookie: rival.cookie }
+    const other = await platform.app.request(`${BASE_URL}/account`, { headers })
+    expect(await other.text()).not.toContain('class="badge"')
+  })
+
+  it('is not the only place to decide: the page of the run is one, too', async () => {
+    const id = await park('# Whales')
+    const path = `/automations/${platform.acme.research.automationId}/executions/${id}`
+    const headers = { cookie: ada.cookie }
+    const page = await (await platform.app.request(`${BASE_URL}${path}`, { headers })).text()
+    expect(page).toContain('<h3>Whales</h3>')
+    for (const decision of ['approve', 'edit', 'reject']) {
+      expect(page).toContain(`name="decision" value="${decision}"`)
+    }
+    const decided = await decide(id, { decision: 'reject', reason: 'No owls.', back: 'run' })
+    expect(decided.headers.get('location')).toBe(`${path}?notice=approval-decided`)
+    const after = await (await platform.app.request(`${BASE_URL}${path}`, { headers })).text()
+    expect(after).not.toContain('name="decision"')
+  })
+
+  it('shows what waits for an organization, and takes the decisions of its people', async () => {
+    const id = await park()
+    expect(await list()).toContain('Whales &lt;sing&gt;.')
+    const rival = await platform.signIn(platform.rival)
+    expect(await list(rival)).toContain('Nothing waits')
+    expect((await decide(id, { decision: 'approve' }, rival)).status).toBe(404)
+    expect((await decide(id, { decision: 'approve', csrf_token: 'x' })).status).toBe(403)
+    expect((await decide(id, { decision: 'maybe' })).status).toBe(422)
+    const edited = await decide(id, { decision: 'edit', output: 'Owls.\r\nAnd bats.' })
+    expect(edited.headers.get('location')).toBe('/approvals?notice=approval-decided')
+    const late = await decide(id, { decision: 'approve' })
+    expect(late.status).toBe(409)
+    expect(await late.text()).toContain('This was decided already: edit')
+    const [row] = await platform.sql`select decision, answer, decided_by from run_approvals`
+    expect(row).toEqual({
+      decision: 'edit',
+      answer: 'Owls.\nAnd bats.',
+      decidedBy: platform.acme.userId,
+    })
+  })
+})
