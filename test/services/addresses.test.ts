@@ -19,7 +19,7 @@ import {
 import { repositoryUrlProblem } from '../../services/platform/crews/source-repository-fields.ts'
 import { createRepositorySeals } from '../../services/platform/crews/source-repository-seals.ts'
 import { toolDefinitions } from '../../services/platform/tools/tool-definitions.ts'
-import { readWebhook } from '../../services/platform/webhook-fields.ts'
+import { readWebhook } from '../../services/platform/webhooks/webhook-fields.ts'
 import {
   createWebhookKeys,
   createWebhookSecret,

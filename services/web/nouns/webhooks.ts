@@ -7,7 +7,7 @@ import {
   listDeliveries,
   sendTestMessage,
 } from '../../platform/webhooks/webhook-deliveries.ts'
-import { readWebhook, URL_LENGTH_MAX } from '../../platform/webhook-fields.ts'
+import { readWebhook, URL_LENGTH_MAX } from '../../platform/webhooks/webhook-fields.ts'
 import { createWebhookKeys, createWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
 import {
   createWebhook,

@@ -1,8 +1,8 @@
-import { AppError } from '../shared/errors.ts'
-import { addressProblem as spellingProblem } from '../shared/outgoing/address.ts'
-import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
-import { EVENT_TYPES, EVERY_EVENT } from './webhooks/webhooks.ts'
-import type { WebhookFields } from './webhooks/webhooks.ts'
+import { AppError } from '../../shared/errors.ts'
+import { addressProblem as spellingProblem } from '../../shared/outgoing/address.ts'
+import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { EVENT_TYPES, EVERY_EVENT } from './webhooks.ts'
+import type { WebhookFields } from './webhooks.ts'
 
 /** The longest address that a webhook takes, in characters. */
 export const URL_LENGTH_MAX = 2000
