@@ -112,7 +112,10 @@ export function toSpans(given: AnyTrace, crew: string, now: number): [ExpectedTr
   })
   const isEnded = given.root === 'ok' || given.root === 'error'
   const calls = given.steps.filter(({ kind }) => kind === 'llm')
-  const costs = calls.flatMap(({ cents }) => (cents === undefined ? [] : [cents]))
+  // A cost of nothing for tokens is that of a sender without prices.
+  const costs = calls.flatMap(({ cents, tokens }) =>
+    cents === undefined || (cents === 0 && tokens > 0) ? [] : [cents],
+  )
   const expected = {
     traceId,
     startMs,
