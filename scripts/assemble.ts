@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
-import { RESERVED_BYTES, RESERVED_FOR_ROWS } from '../services/collector/memory.ts'
+import { RESERVED_BYTES, RESERVED_FOR_ROWS } from '../services/collector/otlp/memory.ts'
 import {
   JSON_FORMS,
   JSON_MESSAGES,

@@ -2,10 +2,10 @@ import * as v from 'valibot'
 import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
 import { flag, integer, logLevel, optional, readEnv, text, word } from '../shared/env.ts'
 import type { EnvOf, EnvSource } from '../shared/env.ts'
-import { ddlEnv } from './ddl-address.ts'
-import { LARGEST_CAPACITY } from './admission.ts'
-import { REDACTABLE } from './redaction/redaction.ts'
-import { organizationRetention, requireShorter } from './storage/organization-retention.ts'
+import { ddlEnv } from './store/ddl-address.ts'
+import { LARGEST_CAPACITY } from './server/admission.ts'
+import { REDACTABLE } from './otlp/redaction/redaction.ts'
+import { organizationRetention, requireShorter } from './store/spans/organization-retention.ts'
 
 const UNITS = { m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 } as const
 const BINARY_UNITS = {

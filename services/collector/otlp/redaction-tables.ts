@@ -1,4 +1,4 @@
-import type { Tables } from '../redaction/tables.ts'
+import type { Tables } from './redaction/tables.ts'
 
 interface Place {
   readonly value: number

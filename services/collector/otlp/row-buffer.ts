@@ -1,5 +1,5 @@
-import { enlarge, HEAP } from '../memory.ts'
-import type { Allocator } from '../memory.ts'
+import { enlarge, HEAP } from './memory.ts'
+import type { Allocator } from './memory.ts'
 import type { Identity } from './identities.ts'
 
 /**

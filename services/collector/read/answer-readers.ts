@@ -4,7 +4,7 @@ import { sqlState } from '../../shared/postgres/failures.ts'
 import type { Log } from '../../shared/log.ts'
 import { openReaders } from './reader.ts'
 import type { Reader } from './reader.ts'
-import type { Replica } from './replica.ts'
+import type { Replica } from '../store/replica.ts'
 
 /** The questions of one answer, which all go to the same server while that can answer. */
 export interface AnswerReader extends Reader {

@@ -1,7 +1,7 @@
 import type { Price } from '../../shared/prices/price-table.ts'
-import { priceJoins } from '../roll-ups/call-cost.ts'
-import { COUNTED_TOKENS } from '../roll-ups/roll-up-statement.ts'
-import { REPORTED_COST } from '../roll-ups/uncounted-calls.ts'
+import { priceJoins } from '../store/roll-ups/call-cost.ts'
+import { COUNTED_TOKENS } from '../store/roll-ups/roll-up-statement.ts'
+import { REPORTED_COST } from '../store/roll-ups/uncounted-calls.ts'
 
 /**
  * The live spans with what calls cost by the table of prices, `computed_cost_usd`, as a source in

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { isDistributed } from '../storage/distribution.ts'
+import { isDistributed } from '../store/spans/distribution.ts'
 import type { Fragment } from './lists/sql-parts.ts'
 import { isInt8, wrongCursor } from './span-cursor.ts'
 import { createSpanWriter, readOwnedSpans, sortByOwner } from './owned-spans.ts'

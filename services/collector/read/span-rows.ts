@@ -1,5 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { isDistributed } from '../storage/distribution.ts'
+import { isDistributed } from '../store/spans/distribution.ts'
 import type { IdentityRow, SpanRow } from './span-json.ts'
 
 /** A place in the order of a trace's spans. */

@@ -1,7 +1,7 @@
 import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
 import { createJsonRows, nearlyJson } from './json-rows.ts'
 import type { JsonRows, Origin } from './json-rows.ts'
-import { UNCOUNTED_CALLS } from '../roll-ups/uncounted-calls.ts'
+import { UNCOUNTED_CALLS } from '../store/roll-ups/uncounted-calls.ts'
 import type { Reader } from './reader.ts'
 import { pricedSpans } from './priced-spans.ts'
 import { traceNotFound } from './trace-document.ts'

@@ -1,5 +1,5 @@
 import { quote } from '../../shared/postgres/copy/copy-connection.ts'
-import { CALL_COLUMNS, REPORTED_COST, UNCOUNTED_CALLS } from '../roll-ups/uncounted-calls.ts'
+import { CALL_COLUMNS, REPORTED_COST, UNCOUNTED_CALLS } from '../store/roll-ups/uncounted-calls.ts'
 import type { Reader } from './reader.ts'
 import { toHexId } from './span-json.ts'
 

@@ -1,7 +1,7 @@
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import { pause } from '../pause.ts'
+import { pause } from '../../shared/pause.ts'
 import type { Revocations } from './revocations.ts'
 
 /** The parts that follow the list. */

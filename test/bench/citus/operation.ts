@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createDropGuard } from '../../../services/collector/storage/drop-guard.ts'
-import { dropExpired } from '../../../services/collector/storage/retention.ts'
+import { createDropGuard } from '../../../services/collector/store/spans/drop-guard.ts'
+import { dropExpired } from '../../../services/collector/store/spans/retention.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { clockAt, postTo, silent } from '../../services/collector/support/harness.ts'

@@ -1,5 +1,5 @@
-import { createMemory } from '../../../services/collector/memory.ts'
-import type { Memory } from '../../../services/collector/memory.ts'
+import { createMemory } from '../../../services/collector/otlp/memory.ts'
+import type { Memory } from '../../../services/collector/otlp/memory.ts'
 import type { Encoding } from '../../../services/collector/otlp/answer.ts'
 import { createJsonRewriter } from '../../../services/collector/otlp/json-request.ts'
 import { createRowBuffer, truncateRows } from '../../../services/collector/otlp/row-buffer.ts'

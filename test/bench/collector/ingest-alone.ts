@@ -1,5 +1,5 @@
-import { LEADER_LOCK } from '../../../services/collector/roll-ups/roll-up-turn.ts'
-import { EXTRACT_LOCK } from '../../../services/collector/search/extract-texts.ts'
+import { LEADER_LOCK } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
+import { EXTRACT_LOCK } from '../../../services/collector/store/search/extract-texts.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
 
 /**

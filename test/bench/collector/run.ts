@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { SHARE_OF_LIMIT } from '../../../services/collector/admission.ts'
+import { SHARE_OF_LIMIT } from '../../../services/collector/server/admission.ts'
 import { spawnCollector } from '../../services/collector/support/process.ts'
 import type { CollectorProcess } from '../../services/collector/support/process.ts'
 import { bearer, PROTOBUF } from '../../services/collector/support/harness.ts'

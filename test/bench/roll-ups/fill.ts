@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { prepareSearch } from '../../../services/collector/search/prepare-search.ts'
-import { sumNextDay } from '../../../services/collector/roll-ups/trace-days.ts'
-import { MEASURES } from '../../../services/collector/roll-ups/measures.ts'
+import { prepareSearch } from '../../../services/collector/store/search/prepare-search.ts'
+import { sumNextDay } from '../../../services/collector/store/roll-ups/trace-days.ts'
+import { MEASURES } from '../../../services/collector/store/roll-ups/measures.ts'
 
 /** The size of an installation whose roll-ups are measured. */
 export interface Installation {

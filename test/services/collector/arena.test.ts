@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createMemory } from '../../../services/collector/memory.ts'
+import { createMemory } from '../../../services/collector/otlp/memory.ts'
 
 const KiB = 1024
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createDropGuard } from '../../../services/collector/storage/drop-guard.ts'
+import { createDropGuard } from '../../../services/collector/store/spans/drop-guard.ts'
 import { clockAt, silent } from './support/harness.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEraser, relaxErasures } from '../../../services/collector/erasures/erase-trace.ts'
+import {
+  createEraser,
+  relaxErasures,
+} from '../../../services/collector/store/erasures/erase-trace.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { CollectorTokenOptions } from '../../../services/shared/collector-token.ts'

@@ -437,7 +437,7 @@ describe('what is stored of a span (SPEC 1.5)', () => {
     })
   })
 
-  it('takes the operation for what a span is, and counts a call beside one of its tools', async () => {
+  it('takes the kind of a span from its operation, and counts a call below a tool', async () => {
     const traceId = freshId() + freshId()
     const [agentId, outerId, toolId] = [freshId(), freshId(), freshId()]
     const call = (operation: string, spanId: string, parentSpanId?: string): OtlpSpan =>

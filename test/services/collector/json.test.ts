@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMemory, lend } from '../../../services/collector/memory.ts'
+import { createMemory, lend } from '../../../services/collector/otlp/memory.ts'
 import { createJsonRewriter } from '../../../services/collector/otlp/json-request.ts'
 import { createRowBuffer, releaseRows } from '../../../services/collector/otlp/row-buffer.ts'
 import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'

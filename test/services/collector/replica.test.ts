@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openAnswerReaders } from '../../../services/collector/read/answer-readers.ts'
-import { createReplica } from '../../../services/collector/read/replica.ts'
+import { createReplica } from '../../../services/collector/store/replica.ts'
 import { start } from '../../../services/collector/start.ts'
 import type { Collector } from '../../../services/collector/start.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'

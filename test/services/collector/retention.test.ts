@@ -3,10 +3,10 @@ import {
   createPartitions,
   partitionName,
   dayOf,
-} from '../../../services/collector/storage/partitions.ts'
+} from '../../../services/collector/store/spans/partitions.ts'
 import { openCopyConnection } from '../../../services/shared/postgres/copy/copy-connection.ts'
-import { createDropGuard } from '../../../services/collector/storage/drop-guard.ts'
-import { dropExpired } from '../../../services/collector/storage/retention.ts'
+import { createDropGuard } from '../../../services/collector/store/spans/drop-guard.ts'
+import { dropExpired } from '../../../services/collector/store/spans/retention.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { bearerAt, clockAt, createHarness, readMetric, silent } from './support/harness.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
+import { openTurns, takeTurn } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
 import { interrupted } from './support/interrupted.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { expireOnce } from './support/expiry.ts'

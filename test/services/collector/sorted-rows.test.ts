@@ -7,7 +7,7 @@ import {
   ROW_SPAN_ID,
   ROW_TRACE_ID,
 } from '../../../services/collector/otlp/span-columns.ts'
-import { rowIds, rowKey, sortedRows } from '../../../services/collector/storage/sorted-rows.ts'
+import { rowIds, rowKey, sortedRows } from '../../../services/collector/store/spans/sorted-rows.ts'
 
 const MAX_ROW_BYTES = ROW_ORGANIZATION + 4
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LEADER_LOCK } from '../../../services/collector/roll-ups/roll-up-turn.ts'
-import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
+import { LEADER_LOCK } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
+import { dayOf, partitionName } from '../../../services/collector/store/spans/partitions.ts'
 import { citusUrl } from '../../support/citus.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'

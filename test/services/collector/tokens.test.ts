@@ -1,7 +1,7 @@
 import { connect } from 'node:http2'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createHealth } from '../../../services/collector/health.ts'
+import { createHealth } from '../../../services/collector/store/health.ts'
 import { createRevocations } from '../../../services/collector/tokens/revocations.ts'
 import { revokeToken } from '../../../services/collector/tokens/revoked-tokens.ts'
 import type { CollectorTokenOptions } from '../../../services/shared/collector-token.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROMOTED_COLUMNS } from '../../../services/collector/conventions/columns.ts'
-import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
+import { dayOf, partitionName } from '../../../services/collector/store/spans/partitions.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { cut } from '../../search/excerpt.ts'
+import { cut } from '../../store/search/excerpt.ts'
 import { keyOf } from './found-texts.ts'
 import type { KnownTrace } from './found-texts.ts'
 import { writtenOut } from './sql-parts.ts'

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { TERM_KINDS, toTerm } from '../../roll-ups/terms.ts'
+import { TERM_KINDS, toTerm } from '../../store/roll-ups/terms.ts'
 import { hasText, isFound } from './found-texts.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import { timestamp } from './sql-parts.ts'

@@ -1,7 +1,7 @@
 import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../storage/distribution.ts'
+import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../store/spans/distribution.ts'
 import { indexedConditions } from './filter-sql.ts'
 import { searchTexts } from './found-texts.ts'
 import type { KnownTraces, SearchedFilter } from './found-texts.ts'

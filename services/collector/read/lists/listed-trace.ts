@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { COST_COLUMNS } from '../../roll-ups/measures.ts'
+import { COST_COLUMNS } from '../../store/roll-ups/measures.ts'
 import { toHexId } from '../span-json.ts'
 import type { TraceExcerpt } from './excerpts.ts'
 import type { TextMatch } from './found-texts.ts'

@@ -1,4 +1,4 @@
-import { RANGES_PER_DOUBLING } from '../../roll-ups/trace-days.ts'
+import { RANGES_PER_DOUBLING } from '../../store/roll-ups/trace-days.ts'
 
 /** Durations in a range of them. */
 export interface Bucket {

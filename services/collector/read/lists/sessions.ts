@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { integer } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { TOKEN_COLUMNS } from '../../roll-ups/measures.ts'
+import { TOKEN_COLUMNS } from '../../store/roll-ups/measures.ts'
 import { name, readParameters, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'

@@ -5,7 +5,7 @@ import {
   DURATION_BOUNDS_MS,
   MEASURES,
   TOKEN_COLUMNS,
-} from '../../roll-ups/measures.ts'
+} from '../../store/roll-ups/measures.ts'
 import { invalid, name, readParameters, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import type { Fragment } from './sql-parts.ts'

@@ -1,6 +1,6 @@
 import { AppError } from '../../../../services/shared/errors.ts'
-import { enlarge, HEAP } from '../../../../services/collector/memory.ts'
-import type { Allocator } from '../../../../services/collector/memory.ts'
+import { enlarge, HEAP } from '../../../../services/collector/otlp/memory.ts'
+import type { Allocator } from '../../../../services/collector/otlp/memory.ts'
 
 /**
  * Where the transcoder reads and where it writes. One object passes through all its functions

@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client'
-import type { Clock } from '../../../../services/collector/clock.ts'
-import { createCollectorMetrics } from '../../../../services/collector/metrics.ts'
+import type { Clock } from '../../../../services/collector/store/clock.ts'
+import { createCollectorMetrics } from '../../../../services/collector/observability/metrics.ts'
 import {
   createGuards,
   expireOrganizations,
-} from '../../../../services/collector/storage/expire-organizations.ts'
+} from '../../../../services/collector/store/spans/expire-organizations.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { silent } from './harness.ts'

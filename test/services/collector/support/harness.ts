@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose'
 import { inject } from 'vitest'
-import type { Clock } from '../../../../services/collector/clock.ts'
+import type { Clock } from '../../../../services/collector/store/clock.ts'
 import { start } from '../../../../services/collector/start.ts'
 import type { Collector, StartOptions } from '../../../../services/collector/start.ts'
 import { signCollectorToken } from '../../../../services/shared/collector-token.ts'

@@ -1,4 +1,4 @@
-import type { Allocator } from '../../../../services/collector/memory.ts'
+import type { Allocator } from '../../../../services/collector/otlp/memory.ts'
 
 /** A copy of the bytes in the memory. Raises an error when it has no room for them. */
 export function takeCopy(memory: Allocator, bytes: Buffer): Buffer {

@@ -1,0 +1,159 @@
+import { deadline } from '../../../shared/deadline.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
+import { connectDatabase } from '../../../shared/postgres/database.ts'
+import type { Database, Transaction } from '../../../shared/postgres/database.ts'
+import { sqlState } from '../../../shared/postgres/failures.ts'
+import { isDistributed } from '../spans/distribution.ts'
+
+/** The trace to erase, and who wants that. */
+export interface Erasure {
+  /** A UUID. */
+  readonly traceId: string
+  /** Whose trace it is; an empty text for the platform's own. */
+  readonly organization: string
+  /** Of the token. */
+  readonly issuer: string | undefined
+  readonly tokenId: string | undefined
+}
+
+/** An erasure that was carried out. */
+export interface Erased {
+  readonly spans: number
+  readonly erasedAt: Date
+}
+
+/** Deletes traces for good, on a connection of its own. */
+export interface Eraser {
+  /**
+   * Resolves when all that the trace has is deleted. Raises `not_found`, `timeout` when that takes
+   * too long and nothing is deleted, and `unavailable`.
+   */
+  erase(erasure: Erasure): Promise<Erased>
+  close(): Promise<void>
+}
+
+/** A gigabyte takes seconds. */
+const STATEMENT_MS = 60_000
+const DEADLINE_MS = 65_000
+/** The time that it waits for the commits of spans that are under way. */
+const LOCK_MS = 3000
+/** SQLSTATE of a lock that was waited for in vain. */
+const LOCK_NOT_AVAILABLE = '55P03'
+/** With that of a statement that the server ended at its timeout. */
+const TIMEOUTS = new Set(['57014', LOCK_NOT_AVAILABLE])
+
+/** Opens no connection before the first erasure. */
+export function createEraser(
+  address: DatabaseAddress,
+  { statementMs = STATEMENT_MS }: { statementMs?: number } = {},
+): Eraser {
+  const limits = { max: 1, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
+  const sql = connectDatabase(address, { name: 'collector-erase', ...limits })
+  return {
+    async erase(erasure) {
+      try {
+        return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
+          eraseTrace(sql, erasure),
+        )
+      } catch (thrown) {
+        throw TIMEOUTS.has(sqlState(thrown) ?? '') ? tookTooLong(thrown) : thrown
+      }
+    },
+    close: () => sql.end({ timeout: 1 }),
+  }
+}
+
+const tookTooLong = (cause: unknown): AppError =>
+  new AppError('timeout', 'The deletion takes too long; nothing was deleted. Try again later.', {
+    cause,
+  })
+
+/**
+ * Two transactions: from the first one on no span of the trace is stored, and the second one
+ * deletes those that are there. What was asked for is on record even if the second one fails.
+ */
+async function eraseTrace(sql: Database, erasure: Erasure): Promise<Erased> {
+  if (!(await exists(sql, erasure))) throw traceToDeleteNotFound(erasure.traceId)
+  const id = await sql.begin((tx) => refuseSpans(tx, erasure))
+  return sql.begin((tx) => deleteSpans(tx, id, erasure))
+}
+
+/** The error for a trace without spans, and for one of another organization. */
+export const traceToDeleteNotFound = (traceId: string): AppError =>
+  new AppError(
+    'not_found',
+    `There is no trace ${traceId} to delete. It may have expired, or was deleted already.`,
+  )
+
+async function exists(sql: Database, { traceId, organization }: Erasure): Promise<boolean> {
+  const [found] = await sql<{ isThere: boolean }[]>`
+    select exists (
+        select 1 from spans
+        where trace_id = ${traceId}::text::uuid and organization = ${organization}
+      ) or exists (
+        select 1 from span_rejects
+        where trace_id = ${traceId}::text::uuid and organization = ${organization}
+      ) as is_there`
+  return found?.isThere === true
+}
+
+async function refuseSpans(tx: Transaction, erasure: Erasure): Promise<string> {
+  const { traceId, organization, issuer, tokenId } = erasure
+  await tx`select set_config('lock_timeout', ${`${LOCK_MS}`}, true)`
+  await tx`lock table touched_traces in share row exclusive mode`
+  if (!(await isDistributed(tx)))
+    await tx`alter table touched_traces enable trigger remove_erased_spans`
+  const [row] = await tx<{ id: string }[]>`
+    insert into erasures (issuer, token_id, organization, trace_id)
+    values (${issuer ?? null}, ${tokenId ?? null}, ${organization}, ${traceId}::text::uuid)
+    returning id`
+  return row?.id ?? ''
+}
+
+/** The note lets the leader of the roll-ups take the trace out of them, with what it added. */
+async function deleteSpans(
+  tx: Transaction,
+  id: string,
+  { traceId, organization }: Erasure,
+): Promise<Erased> {
+  const ofTrace = tx`trace_id = ${traceId}::text::uuid and organization = ${organization}`
+  const [day] = await tx<{ first: string }[]>`
+    select (coalesce(min(start_time), now()) at time zone 'UTC')::date::text as first
+    from spans where ${ofTrace}`
+  const { count } = await tx`delete from spans where ${ofTrace}`
+  await tx`
+    insert into touched_traces (organization, day, trace_ids)
+    values (${organization}, ${day?.first ?? ''}::text::date, uuid_send(${traceId}::text::uuid))`
+  await tx`delete from span_texts where ${ofTrace}`
+  await tx`delete from span_rejects where ${ofTrace}`
+  const [row] = await tx<Erased[]>`
+    update erasures set erased_at = now(), spans = ${count} where id = ${id}::text::int8
+    returning spans::float8 as spans, erased_at`
+  if (!row) throw new Error('The erasure that was asked for is not on record.')
+  return row
+}
+
+/**
+ * Ends the look of each commit at the erasures once none of them refuses spans any more. Its lock
+ * waits for the commits under way, and gives up rather than hold others up.
+ */
+export async function relaxErasures(sql: Database): Promise<void> {
+  const [found] = await sql<{ isIdle: boolean }[]>`
+    select tgenabled <> 'D' and not exists (select from erasures where refused_until > now())
+      as is_idle
+    from pg_trigger
+    where tgrelid = 'touched_traces'::regclass and tgname = 'remove_erased_spans'`
+  if (!found?.isIdle) return
+  const relaxing = sql.begin(async (tx) => {
+    await tx`select set_config('lock_timeout', ${`${LOCK_MS}`}, true)`
+    await tx`lock table touched_traces in share row exclusive mode`
+    const active = await tx`select from erasures where refused_until > now() limit 1`
+    if (active.length > 0) return
+    await tx`alter table touched_traces disable trigger remove_erased_spans`
+  })
+  await relaxing.catch((thrown: unknown) => {
+    // The next run tries again.
+    if (sqlState(thrown) !== LOCK_NOT_AVAILABLE) throw thrown
+  })
+}

@@ -1,0 +1,95 @@
+import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
+import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { toError } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Health } from '../health.ts'
+import type { CollectorMetrics } from '../../observability/metrics.ts'
+import { pause } from '../../../shared/pause.ts'
+import type { Price } from '../../../shared/prices/price-table.ts'
+import { takeTurns } from '../take-turns.ts'
+import { openTurns, takeTurn } from './roll-up-turn.ts'
+import type { Turn } from './roll-up-turn.ts'
+
+/** The parts that bring the roll-ups up to date. */
+export interface RollUpOptions {
+  readonly sql: Database
+  readonly address: DatabaseAddress
+  readonly prices: readonly Price[]
+  readonly metrics: CollectorMetrics
+  readonly health: Health
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+const SHORTEST_MS = 250
+const LONGEST_MS = 2000
+/** It rests for this many times as long as it worked, */
+const REST = 3
+/** but begins again before what came meanwhile is this old. */
+const IN_TIME_MS = 900
+const AFTER_FAILURE_MS = 2000
+/** A turn that takes longer is planned anew; to plan takes some 20 ms. */
+const SLOW_MS = 1000
+const LAG_MS = 1000
+/** From this age of the oldest note on it rests less. */
+const BEHIND_MS = 1000
+const REST_BEHIND = 0.25
+
+/**
+ * Takes turns as the leader until the signal. Senders come first: it rests after each for three
+ * times as long as that took, but no longer than lists can wait, or a quarter of it while it is
+ * behind. So it takes less than one of the server's cores, whatever arrives. Then the roll-ups come
+ * later, and `collector_roll_up_lag_seconds` tells by how much.
+ */
+export function keepRolledUp(options: RollUpOptions): Promise<void> {
+  const { address, prices } = options
+  return takeTurns({
+    ...options,
+    open: () => openTurns(address, prices),
+    take: (session) => takeMeasuredTurn(session, options),
+    afterFailureMs: AFTER_FAILURE_MS,
+    failure: 'the roll-ups are not up to date',
+  })
+}
+
+/** Returns the milliseconds to rest. */
+async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): Promise<number> {
+  const started = performance.now()
+  const turn = await takeTurn(session)
+  const ms = performance.now() - started
+  // Its plan may be from when a new day's table was empty, and go through all of it.
+  if (ms > SLOW_MS) await session.query('discard plans')
+  metrics.rolledUpTraces.inc(turn.traces)
+  if (turn.traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
+  return restAfter(turn, ms)
+}
+
+/** How long to rest after a turn that took so many milliseconds. */
+export function restAfter({ traces, lagMs, isDone, isLeader }: Turn, ms: number): number {
+  if (lagMs > BEHIND_MS) return ms * REST_BEHIND
+  const hasOnlyNoted = isLeader && traces === 0 && !isDone
+  if (hasOnlyNoted) return Math.min(ms, LONGEST_MS)
+  const inTime = Math.min(ms * REST, IN_TIME_MS - ms)
+  return Math.min(Math.max(inTime, ms, SHORTEST_MS), LONGEST_MS)
+}
+
+/** Measures until the signal how late the roll-ups are. */
+export async function watchRollUps(options: RollUpOptions): Promise<void> {
+  const { sql, metrics, health, log, signal } = options
+  while (await pause(signal, LAG_MS)) {
+    try {
+      const seconds = await readLag(sql)
+      metrics.rollUpLag.set(seconds)
+      health.noteRollUpLag(seconds * 1000)
+    } catch (thrown) {
+      log.debug({ reason: toError(thrown).message }, 'the lag of the roll-ups is not known')
+    }
+  }
+}
+
+async function readLag(sql: Database): Promise<number> {
+  const [row] = await sql<{ seconds: number | null }[]>`
+    select extract(epoch from now() - min(noted_at))::float8 as seconds from touched_traces`
+  return Math.max(row?.seconds ?? 0, 0)
+}

@@ -1,0 +1,220 @@
+import type { Database } from '../../../shared/postgres/database.ts'
+import { sqlState } from '../../../shared/postgres/failures.ts'
+import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Clock } from '../clock.ts'
+import type { DropGuard } from './drop-guard.ts'
+import { isDistributed } from './distribution.ts'
+import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
+import type { Day } from './partitions.ts'
+
+const WEEK_MS = 7 * 86_400_000
+/** A resource may be named by a span from the future, or by one that is still queued. */
+const IDENTITY_GRACE_DAYS = 3
+
+interface DropOptions {
+  readonly address: DatabaseAddress
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/** The settings that decide which days have expired. */
+export interface RetentionOptions extends DropOptions {
+  readonly weeks: number
+  readonly guard: DropGuard
+}
+
+/** The outcome of a look at the expired days. */
+export interface Retained {
+  /** Names of the dropped partitions. */
+  readonly dropped: string[]
+  /** Expired days that the guard kept. */
+  readonly heldBack: number
+}
+
+/** Before this nothing is kept; milliseconds since 1970. */
+export const retentionCutoff = (now: number, weeks: number): number => now - weeks * WEEK_MS
+
+/** Writes down how long spans are kept, for the views that hide expired ones. */
+export async function recordRetention(sql: Database, weeks: number): Promise<void> {
+  await sql`
+    insert into retention (weeks) values (${weeks})
+    on conflict (only_row) do update set weeks = excluded.weeks
+    where retention.weeks <> excluded.weeks`
+}
+
+/**
+ * Drops the days whose every span has expired by PostgreSQL's clock, as far as the guard lets them
+ * go, and what only they needed (SPEC 2.6, 8). Undefined when another replica is at it.
+ */
+export async function dropExpired(options: RetentionOptions): Promise<Retained | undefined> {
+  const { address, log, clock, weeks, guard } = options
+  const oldestDay = dayOf(retentionCutoff(clock.now(), weeks))
+  return withDropLock(address, async (session) => {
+    const expired = (await listPartitions(session)).filter(({ day }) => day < oldestDay)
+    const dropped: string[] = []
+    for (const partition of guard(expired)) {
+      if (!(await dropPartition(session, partition, log))) continue
+      dropped.push(partition.name)
+      log.info({ partition: partition.name }, 'expired partition dropped')
+    }
+    await dropTexts(session)
+    const heldBack = expired.length - dropped.length
+    if (heldBack === 0 && !clock.isSkewed()) await dropLeftovers(session, oldestDay)
+    return { dropped, heldBack }
+  })
+}
+
+/** The settings that decide which days go to make space. */
+export interface SpaceOptions extends DropOptions {
+  readonly maxBytes: number
+}
+
+/**
+ * Drops the oldest days, but never today, until the others have `maxBytes` at the most; none while
+ * it is not sure which day is today. Returns the names of the dropped partitions; undefined when
+ * another replica is at it.
+ */
+export async function dropOldest(options: SpaceOptions): Promise<string[] | undefined> {
+  const { address, log, clock, maxBytes } = options
+  if (clock.isSkewed()) return []
+  const today = dayOf(clock.now())
+  return withDropLock(address, async (session) => {
+    const dropped: string[] = []
+    const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))
+    const rollUpBytes = await rollUpSize(session)
+    let total = sumOf([...sizes.values()])
+    for (const partition of await listPartitions(session)) {
+      if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
+      if (!(await dropPartition(session, partition, log))) break
+      dropped.push(partition.name)
+      total -= sizes.get(partition.name) ?? 0
+      log.warn(
+        { partition: partition.name },
+        'the storage is full; the oldest day is dropped early',
+      )
+    }
+    await dropTexts(session)
+    return dropped
+  })
+}
+
+/** The sum of the numbers. */
+export const sumOf = (numbers: readonly number[]): number =>
+  numbers.reduce((sum, one) => sum + one, 0)
+
+interface Partition {
+  readonly name: string
+  readonly day: Day
+  /**
+   * `attached`; `pending` when a detachment was interrupted; `detached` when only the drop is
+   * missing.
+   */
+  readonly state: string
+}
+
+async function listPartitions(sql: Database, table = 'spans'): Promise<Partition[]> {
+  const rows = await sql<{ name: string; state: string }[]>`
+    select c.relname as name,
+      case when i.inhrelid is null then 'detached'
+        when i.inhdetachpending then 'pending'
+        else 'attached' end as state
+    from pg_class c
+    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = ${table}::regclass
+    where c.relnamespace = (select relnamespace from pg_class where oid = 'spans'::regclass)
+      and c.relkind = 'r' and c.relname like ${`${table}\\_%`}
+    order by c.relname`
+  return rows.flatMap(({ name, state }) => {
+    const day = partitionDay(name, table)
+    return day === undefined ? [] : [{ name, state, day }]
+  })
+}
+
+/** Detaching concurrently lets spans arrive and readers read all the while. */
+async function detachAndDrop(
+  sql: Database,
+  { name, state }: Partition,
+  table: string,
+): Promise<void> {
+  if (state === 'attached')
+    await sql.unsafe(`alter table ${table} detach partition ${name} concurrently`)
+  if (state === 'pending')
+    await sql.unsafe(`alter table ${table} detach partition ${name} finalize`)
+  await sql.unsafe(`drop table if exists ${name}`)
+}
+
+/** False when the day is in use and has to be dropped at the next run. */
+async function dropPartition(sql: Database, partition: Partition, log: Log): Promise<boolean> {
+  if (await isDistributed(sql)) return dropDistributed(sql, partition, log)
+  await detachAndDrop(sql, partition, 'spans')
+  return true
+}
+
+/** A lock that was not to be had in time, and a circle of waits over several nodes. */
+const IN_USE = new Set(['55P03', '40P01'])
+
+/**
+ * Citus does not detach concurrently: dropping waits for the readers of all days, and others wait
+ * behind it, so it gives up soon. The settings reach the other nodes.
+ */
+async function dropDistributed(sql: Database, { name }: Partition, log: Log): Promise<boolean> {
+  try {
+    await sql.begin(async (tx) => {
+      await tx`set local citus.propagate_set_commands = 'local'`
+      await tx`set local lock_timeout = '2s'`
+      await tx.unsafe(`drop table if exists ${name}`)
+    })
+    return true
+  } catch (thrown) {
+    if (!IN_USE.has(sqlState(thrown) ?? '')) throw thrown
+    log.warn({ partition: name }, 'the day is being read; it is dropped at the next run')
+    return false
+  }
+}
+
+/** Drops the texts of days whose spans are gone. */
+async function dropTexts(sql: Database): Promise<void> {
+  const kept = new Set((await listPartitions(sql)).map(({ day }) => day))
+  for (const partition of await listPartitions(sql, 'span_texts')) {
+    if (!kept.has(partition.day)) await detachAndDrop(sql, partition, 'span_texts')
+  }
+}
+
+/** Deletes what no span of a kept day needs: of one organization, or of all. */
+export async function dropLeftovers(
+  sql: Database,
+  oldestDay: Day,
+  organization?: string,
+): Promise<void> {
+  const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
+  const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
+  await sql`delete from resources where last_seen < ${before}::timestamptz::date ${owned}`
+  await sql`delete from scopes where last_seen < ${before}::timestamptz::date ${owned}`
+  await sql`delete from span_rejects where received_at < ${before}::timestamptz ${owned}`
+}
+
+/** Bytes of each attached partition with its indexes, for the metrics. */
+export async function partitionSizes(sql: Database): Promise<{ name: string; bytes: number }[]> {
+  return sql<{ name: string; bytes: number }[]>`
+    select name, bytes::float8 as bytes from day_sizes() order by name limit 1000`
+}
+
+/** Bytes of the roll-ups and their notes. */
+export async function rollUpSize(sql: Database): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
+      + pg_total_relation_size('traces_daily') + pg_total_relation_size('touched_traces')
+      + pg_total_relation_size('traces_to_extract') + (
+        select coalesce(sum(pg_total_relation_size(inhrelid)), 0)
+        from pg_inherits where inhparent = 'span_texts'::regclass
+      ))::float8 as bytes`
+  return row?.bytes ?? 0
+}
+
+/**
+ * The bytes that count for the limit. Roll-ups of dropped days leave space within their files,
+ * which serves those of the next days: roll-ups count for as much as the days themselves at the
+ * most, or days could be dropped in vain.
+ */
+export const storedBytes = (dayBytes: number, rollUpBytes: number): number =>
+  dayBytes + Math.min(rollUpBytes, dayBytes)
