@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Inputs } from '../runs/runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 
 /** Long enough that no two steps of a run ever share one. */
 const KEY_DIGITS = 32

@@ -3,6 +3,9 @@ import { closedObject } from '../../shared/describe-issue.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { inputText } from './input-text.ts'
 
+/** The inputs of a run, by name. */
+export type Inputs = Readonly<Record<string, unknown>>
+
 /** The types of JSON Schema that an input may declare. */
 export const JSON_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array'] as const
 /** The types that an input may declare: those of JSON, and a file that was sent before. */

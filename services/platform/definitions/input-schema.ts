@@ -1,7 +1,6 @@
 import type { InputField } from './crew-inputs.ts'
 import { JSON_TYPES } from './input-declarations.ts'
-import type { InputType } from './input-declarations.ts'
-import type { Inputs } from '../runs/runs.ts'
+import type { InputType, Inputs } from './input-declarations.ts'
 
 /** The JSON Schema of the inputs of a run: what `resolveInputs` accepts. */
 export const inputsSchema = (fields: readonly InputField[]) => ({

@@ -1,7 +1,7 @@
 import { fillIn } from '../definitions/crew-definition.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { numberedName, safeName } from '../definitions/output-file.ts'
-import type { Inputs } from './runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 
 /**
  * Returns the names of the files that the tasks of a run write, by the keys of the tasks. Names are

@@ -8,7 +8,7 @@ import { fileIdOf } from '../definitions/input-declarations.ts'
 import { FILE_BYTES_MAX, findInputFiles } from './input-files.ts'
 import type { InputFile } from './input-files.ts'
 import { isOwnCrew } from '../definitions/own-crew-definition.ts'
-import type { Inputs } from './runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 
 /** The inputs of a run, and the ids of the files that they name. */
 export interface PreparedInputs {

@@ -11,7 +11,8 @@ import { listSteps } from './run-steps.ts'
 import type { ListedStep } from './run-steps.ts'
 import { kickoff } from './runs.ts'
 import type { AdmitRun } from './queue-room.ts'
-import type { Inputs, Run, Starter } from './runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
+import type { Run, Starter } from './runs.ts'
 import { stepBase, stepKey } from '../crew-contract/step-key.ts'
 
 /** A run that is over, and where it came from. */

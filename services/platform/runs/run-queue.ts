@@ -1,6 +1,7 @@
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
-import type { Failure, Inputs, Usage } from './runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
+import type { Failure, Usage } from './runs.ts'
 
 /** The time that a worker owns a run without renewing the lease. */
 export const LEASE_SECONDS = 30

@@ -5,6 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import { isUuid } from '../automations/automations.ts'
 import type { AdmitRun } from './queue-room.ts'
 import { keepFiles } from './run-files.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 
 /** All statuses of a run. */
 export const RUN_STATUSES = [
@@ -17,9 +18,6 @@ export const RUN_STATUSES = [
 ] as const
 /** The status of a run. */
 export type RunStatus = (typeof RUN_STATUSES)[number]
-
-/** The inputs of a run, by name. */
-export type Inputs = Readonly<Record<string, unknown>>
 
 /** The tokens that a run used. */
 export interface Usage {

@@ -1,7 +1,7 @@
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Inputs } from '../runs/runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 import { nextTimes } from './schedule-times.ts'
 import type { ScheduleTimes } from './schedule-times.ts'
 

@@ -1,4 +1,4 @@
-import type { Inputs } from '../../../platform/runs/runs.ts'
+import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
 

@@ -1,5 +1,5 @@
 import { EVENT_NUMBER_MAX } from '../../../platform/runs/run-events.ts'
-import type { Inputs } from '../../../platform/runs/runs.ts'
+import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 import { automationPath } from '../automation/automation-urls.ts'
 import type { WebConfig } from '../../env.ts'
 import { fileOperations } from './files.ts'

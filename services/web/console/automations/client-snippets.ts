@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Inputs } from '../../../platform/runs/runs.ts'
+import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 import { shellWord } from '../../../shared/shell-word.ts'
 
 /** The automation that the programs call, and the client that calls it. */

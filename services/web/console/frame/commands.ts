@@ -1,4 +1,4 @@
-import type { Inputs } from '../../../platform/runs/runs.ts'
+import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 import { shellWord } from '../../../shared/shell-word.ts'
 
 /** A curl command that starts a run, with the token in the variable TOKEN. */

@@ -4,7 +4,7 @@ import { inputFields, readInputTexts } from '../../../platform/definitions/crew-
 import { inputText } from '../../../platform/definitions/input-text.ts'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
 import type { PreparedInputs } from '../../../platform/runs/prepare-inputs.ts'
-import type { Inputs } from '../../../platform/runs/runs.ts'
+import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isUuid } from '../../../platform/automations/automations.ts'
-import type { Inputs } from '../../../platform/runs/runs.ts'
+import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 
 /**
  * Returns the idempotency key of a form that starts a run: sent twice, by a double click, it starts

@@ -4,7 +4,7 @@ import { recordProgress } from '../../../../services/platform/runs/record-progre
 import { countSteps } from '../../../../services/platform/runs/run-steps.ts'
 import { stepBase, stepKey } from '../../../../services/platform/crew-contract/step-key.ts'
 import { findRun, kickoff } from '../../../../services/platform/runs/runs.ts'
-import type { Inputs } from '../../../../services/platform/runs/runs.ts'
+import type { Inputs } from '../../../../services/platform/definitions/input-declarations.ts'
 import { startRuns } from '../support/console-states.ts'
 import type { Ending } from '../support/console-states.ts'
 import { openPlatform } from '../support/platform.ts'
