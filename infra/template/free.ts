@@ -64,13 +64,15 @@ export const freeList = <T>(
   { demands = {}, rules = [], ...rest }: FreeOptions,
 ): FreeListField<T> => ({ kind: 'freeList', default: [], doc, demands, rules, ...rest })
 
-// Helm loses a whole map over a character that YAML does not print, and the empty lines at the end
-// of a text.
-const CONTROL = String.raw`\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f`
+// Helm loses a whole map over a character that YAML does not print and over blanks in empty lines
+// before a text, and of a text a carriage return and the empty lines at its end.
+const CONTROL = String.raw`\x00-\x08\x0b-\x1f\x7f-\x9f`
 const PRINTABLE: TextRule = {
   pattern: new RegExp(`^[^${CONTROL}]*$`),
-  except: /(^|\n)\n$/,
-  expected: 'a text without control characters and without empty lines at its end',
+  except: /(^|\n)\n$|^\n* [ \n]*\n/,
+  expected:
+    'a text without control characters and carriage returns, without blanks in empty lines at ' +
+    'its beginning, and without empty lines at its end',
 }
 
 /** The units in which a variable may have an amount of a container, by the name of the amount. */

@@ -5,9 +5,11 @@ import { contextOf, platformFiles } from '../../infra/render.ts'
 import { mergeOverrides } from '../../infra/template/merge.ts'
 import { schema } from '../../infra/values.ts'
 import { few, isLong } from '../support/long.ts'
+import { isBuilt, streamOf, validate } from './support/api-validation.ts'
+import { anyLines, linesOfParts } from './support/arbitrary-texts.ts'
 import { arbitraryValues } from './support/arbitrary-values.ts'
 import { helmLint, helms, helmTemplate, isNamed, together, writeChart } from './support/helm.ts'
-import { RELEASE, tree } from './support/platform.ts'
+import { find, RELEASE, tree } from './support/platform.ts'
 import { REFUSED_BY_KUBERNETES, TAKEN_BY_KUBERNETES } from './support/refused-values.ts'
 import { expectSameObjects } from './support/same-objects.ts'
 import { sensible } from './support/sensible-values.ts'
@@ -104,6 +106,26 @@ describe.each(helms)('helm $version', { timeout: 180_000 + 2000 * numRuns }, (he
       ),
       { numRuns },
     )
+  })
+
+  // Read as Kubernetes reads: go-yaml leaves texts bare that other parsers take for mappings.
+  it.skipIf(!isBuilt())('keeps texts of several lines in parts, annotations and scripts', () => {
+    const textsOf = (texts: fc.Arbitrary<string>): Record<string, string> =>
+      Object.fromEntries(fc.sample(texts, 200).map((text, index) => [`k${index}`, text]))
+    const [data, notes] = [textsOf(linesOfParts), textsOf(anyLines)]
+    const config = 'first \n\n  second\t\nthird  \n'
+    const metadata = { name: 'demo-mine', namespace: 'prod' }
+    const values = {
+      commonAnnotations: notes,
+      buildkit: { config },
+      extraObjects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }],
+    }
+    const streams = [helmTemplate({ command, chartPath }, values, RELEASE), streamOf(values)]
+    for (const { objects } of validate(streams)) {
+      expect(find(objects, 'ConfigMap', 'mine').data).toEqual(data)
+      expect(find(objects, 'Service', 'web').metadata.annotations).toMatchObject(notes)
+      expect(find(objects, 'ConfigMap', 'buildkit').data['buildkitd.toml']).toContain(config.trim())
+    }
   })
 
   it('merges value files as synth does: maps merge, lists replace', () => {

@@ -52,3 +52,8 @@ const PIECES = [
 export const anyLines = fc
   .array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 10 })
   .map((pieces) => pieces.join(''))
+
+/** Those that Helm can keep in a part that goes to Kubernetes as it is given. */
+export const linesOfParts = anyLines.filter(
+  (text) => !/(?![\t\n])\p{Cc}|(^|\n)\n$|^\n* [ \n]*\n/u.test(text),
+)
