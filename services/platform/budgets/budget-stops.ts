@@ -3,8 +3,7 @@ import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { BudgetWarning } from './budget-ledger.ts'
 import { findExhausted } from './budget-room.ts'
-import type { Refusal } from './budget-room.ts'
-import type { Lease } from '../runs/run-queue.ts'
+import type { Refusal, RunAndLease } from './budget-room.ts'
 
 /** The code of a run that waits for a budget. */
 export const BUDGET_EXCEEDED = 'budget_exceeded'
@@ -30,7 +29,7 @@ export interface StoppedRun {
  */
 export async function parkForBudget(
   sql: Queryable,
-  { id, leaseId }: Lease,
+  { id, leaseId }: RunAndLease,
   stop: BudgetStop,
 ): Promise<boolean> {
   const event = { type: BUDGET_EXCEEDED, ...toWireStop(stop), message: describeStop(stop) }
