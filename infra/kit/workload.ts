@@ -18,7 +18,7 @@ import { scrapedAt } from './metrics.ts'
 import { nameOf } from './names.ts'
 
 /** The values that place the pods of a component, with their labels and annotations. */
-export type Pods = Placement & Symbolic<Pick<Values['collector'], 'podLabels' | 'podAnnotations'>>
+type Pods = Placement & Symbolic<Pick<Values['collector'], 'podLabels' | 'podAnnotations'>>
 
 type Placement = Symbolic<
   Pick<Values['collector'], 'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName'>

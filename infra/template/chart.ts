@@ -32,8 +32,7 @@ export interface ChartMetadata {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** The sources of a chart. */
-export interface ChartSource {
+interface ChartSource {
   readonly metadata: ChartMetadata
   readonly shape: Shape
   readonly rules: readonly Rule[]

@@ -19,7 +19,7 @@ export interface AgentPlace {
 }
 
 /** One call of a model, as a step of its own. */
-export interface ModelCall {
+interface ModelCall {
   readonly steps: Steps
   readonly llm: Llm
   readonly place: AgentPlace

@@ -23,7 +23,7 @@ const LAST_CALL =
 const NOTHING = 'Your answer was empty. Call a tool, or answer with the output of the task.'
 
 /** An agent at work on a task. */
-export interface AgentRun {
+interface AgentRun {
   readonly steps: Steps
   readonly place: AgentPlace
   /** The path that its steps begin with. @default the task and the agent */

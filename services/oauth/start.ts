@@ -29,8 +29,7 @@ import { createVault } from './vault.ts'
 const PROVIDER_TIMEOUT_MS = 8000
 const DRAIN_MS = 17_000
 
-/** Options for tests and for `npm start`. */
-export interface StartOptions {
+interface StartOptions {
   readonly log?: Log
   /**
    * The time in which a stopping service still takes requests, with `/health` at 503.
@@ -41,8 +40,7 @@ export interface StartOptions {
   readonly providerTimeoutMs?: number
 }
 
-/** An OAuth service that runs. */
-export interface OauthService extends Service {
+interface OauthService extends Service {
   /** Absent without METRICS_PORT. */
   readonly metricsUrl?: string
 }

@@ -20,7 +20,7 @@ export interface Identity {
  * Returns the identity of a document, which lies in `bytes`. A resource of no organization may name
  * its own.
  */
-export type FindIdentity = (kind: Identity['kind'], bytes: Buffer, organization: string) => Identity
+type FindIdentity = (kind: Identity['kind'], bytes: Buffer, organization: string) => Identity
 
 const CACHED_MAX = 4096
 const CACHED_CHARS_MAX = 4 << 20

@@ -88,8 +88,7 @@ export const onlyTraces = (signal: string): string =>
   `OTEL_${signal.toUpperCase()}_EXPORTER=none at the ` +
   'sender.'
 
-/** The parts of a refusal that its sender sees, whatever the transport. */
-export interface Refusal {
+interface Refusal {
   readonly status: AppError['status']
   readonly message: string
   readonly headers: Readonly<Record<string, string>>

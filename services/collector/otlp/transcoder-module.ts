@@ -61,7 +61,7 @@ export interface TranscoderModule extends PromotedTable, KindTable, RedactionTab
 }
 
 /** The requests of the module to the transcoder that uses it. */
-export interface RequestHost {
+interface RequestHost {
   enlarge(used: number, size: number): void
   /** Of rows whose offsets and start times lie in `notedOffsets` and `notedStarts`. */
   noteRows(count: number): void

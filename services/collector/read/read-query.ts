@@ -51,7 +51,7 @@ const searchParameters = v.object({
 })
 
 /** The requested form of a trace; only the skeleton has pages. */
-export type ViewQuery =
+type ViewQuery =
   | { readonly view: 'otlp' | 'summary' }
   | ({ readonly view: 'skeleton' } & Omit<SkeletonQuery, 'traceId'>)
 

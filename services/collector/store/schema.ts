@@ -20,7 +20,7 @@ const MIGRATIONS = new URL('../migrations/', import.meta.url)
 const WAIT_MS = 300_000
 
 /** The database to prepare, and the time that it may take. */
-export interface SchemaOptions {
+interface SchemaOptions {
   readonly address: DatabaseAddress
   /**
    * Create the database when it is missing (SPEC appendix 1); otherwise that is an error (appendix

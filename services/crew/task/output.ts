@@ -15,7 +15,7 @@ import type { Team } from './team.ts'
 const RETRIES_MAX = 3
 
 /** A task that an agent does. */
-export interface AssignedTask extends Team {
+interface AssignedTask extends Team {
   readonly task: Task
   readonly context: readonly TaskOutput[]
 }

@@ -223,7 +223,7 @@ const ofNow = (rows: readonly Booked[]): BudgetWarning[] =>
   rows.filter(({ isNew }) => isNew).map(({ isNew: _isNew, ...warning }) => warning)
 
 /** A call that was made without a reservation. */
-export interface MadeCall {
+interface MadeCall {
   readonly inputTokens: number
   readonly outputTokens: number
   /** Those of the input that the provider had in its cache. @default 0 */

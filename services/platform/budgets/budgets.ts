@@ -53,7 +53,7 @@ export interface BudgetKey {
 }
 
 /** The ledger of a budget, in its period of now. */
-export interface BudgetUse {
+interface BudgetUse {
   /** The day or the month; null: each run has a ledger of its own. */
   readonly of: string | null
   readonly spentTokens: number
@@ -112,7 +112,7 @@ export async function deleteBudget(
 }
 
 /** Which budgets are listed: those of an organization, or of one of its automations. */
-export interface BudgetFilter {
+interface BudgetFilter {
   readonly organizationId: number
   /** Null: only the organization's own. Undefined: all, the automations' included. */
   readonly deploymentId?: number | null

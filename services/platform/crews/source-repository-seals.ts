@@ -3,8 +3,7 @@ import { createVault } from '../../shared/vault.ts'
 
 /** The secrets of a repository, by their columns. */
 export const REPOSITORY_SECRETS = ['credential', 'webhook_secret'] as const
-/** A kind of secret of a repository. */
-export type RepositorySecretKind = (typeof REPOSITORY_SECRETS)[number]
+type RepositorySecretKind = (typeof REPOSITORY_SECRETS)[number]
 
 /** Names a secret of a repository. */
 export interface RepositorySecretKey {
@@ -14,7 +13,7 @@ export interface RepositorySecretKey {
 }
 
 /** A secret as the database has it. */
-export interface SealedRepositorySecret extends RepositorySecretKey {
+interface SealedRepositorySecret extends RepositorySecretKey {
   readonly sealed: Buffer
 }
 

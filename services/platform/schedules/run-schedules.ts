@@ -15,8 +15,7 @@ export const MISSED_AFTER_MS = 5 * 60_000
 const STARTED_MAX = 100
 const PROBLEM_MAX = 1000
 
-/** One look for schedules. */
-export interface ScheduleTurn {
+interface ScheduleTurn {
   /** @default the time of the database */
   readonly at?: Date | null
   /** Keeps the queue of an organization within its limit. */

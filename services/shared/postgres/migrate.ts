@@ -51,7 +51,7 @@ export async function migrate(sql: Database, folder: URL, log: Log): Promise<num
 }
 
 /** The schema at a version of the past, for data of that time. */
-export interface PastSchema {
+interface PastSchema {
   readonly folder: URL
   /** What was applied to the database that the data come from, in order. */
   readonly applied: readonly AppliedMigration[]

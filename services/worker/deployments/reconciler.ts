@@ -28,7 +28,7 @@ const NO_HOST =
   'Python of their own. An administrator sets it up; it starts by itself then.'
 
 /** What a reconciler works with. */
-export interface ReconcilerDeps extends Omit<CrewDeps, 'host'> {
+interface ReconcilerDeps extends Omit<CrewDeps, 'host'> {
   /** Undefined where nothing can run crews. */
   readonly host: CrewHost | undefined
   /** @default 5_000 */

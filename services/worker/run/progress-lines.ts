@@ -36,7 +36,7 @@ export interface Share {
 }
 
 /** What is written next. */
-export interface Taken {
+interface Taken {
   /** In one commit. */
   readonly shares: readonly Share[]
   /** Each by itself. */

@@ -23,7 +23,7 @@ export interface ProgressWriter {
 }
 
 /** Commits what one attempt reports, in its order. */
-export interface RunWriter {
+interface RunWriter {
   /**
    * Resolves once the entries are committed, with what was booked in that commit, or with `lost`
    * when the run is no longer this worker's. Raises the database's refusal, its last failure when
@@ -34,7 +34,7 @@ export interface RunWriter {
 }
 
 /** The connections of a writer. */
-export interface WriterPools {
+interface WriterPools {
   /**
    * For the commits of many runs, one at a time on each, and nothing else: they wait for no other
    * statement. The first of them that is free is used, whose caches are warm.

@@ -10,7 +10,7 @@ import { endSpan, traceCalls } from './call-spans.ts'
 import type { OpenTask, Start } from './call-spans.ts'
 
 /** The spans of one attempt of a run. */
-export interface RunTrace {
+interface RunTrace {
   event(event: KeptEvent): void
   /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
   end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void

@@ -19,7 +19,7 @@ export interface Answer {
   readonly headers: Headers
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly body?: unknown
   readonly headers?: Record<string, string>
   readonly at?: Service

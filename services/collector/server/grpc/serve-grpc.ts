@@ -14,8 +14,7 @@ import { guardSession, MAX_CALL_MS, MAX_CONNECTIONS, MAX_OPEN_CALLS } from './li
 import { SESSION_LIMITS } from './limits.ts'
 import { warnOfHttp1 } from './wrong-version.ts'
 
-/** The parts of the gRPC server. */
-export interface GrpcOptions {
+interface GrpcOptions {
   readonly deps: IngestDeps
   /** 0 lets the system choose. */
   readonly port: number

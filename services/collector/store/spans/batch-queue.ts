@@ -38,7 +38,7 @@ export interface QueueState {
 }
 
 /** Batches that are filled by requests and taken by writers. */
-export interface BatchQueue {
+interface BatchQueue {
   /**
    * A batch that takes rows, with room for `bytes` of them; more make it grow. Raises
    * `unavailable`.
@@ -60,7 +60,7 @@ export interface BatchQueue {
 }
 
 /** The size of a full batch, and the memory of its rows. */
-export interface QueueLimits {
+interface QueueLimits {
   readonly maxRows: number
   readonly maxBytes: number
   readonly memory: Memory

@@ -20,8 +20,7 @@ export interface Submission {
 /** How a body is written, and the organization of its spans; without one, the platform's own. */
 export type SubmissionFacts = Pick<RequestFacts, 'encoding' | 'organization'>
 
-/** The parts that collect requests, and the writers. */
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   readonly transcode: Transcode
   readonly memory: Memory
   readonly writers: readonly Writer[]

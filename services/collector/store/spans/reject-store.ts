@@ -3,7 +3,7 @@ import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { RowIds } from './sorted-rows.ts'
 
 /** A row that the database refused. */
-export interface Reject extends RowIds {
+interface Reject extends RowIds {
   readonly sqlstate: string
   readonly reason: string
   readonly rowBytes: Buffer

@@ -35,14 +35,13 @@ export interface Writer {
 }
 
 /** What is known of the rows of a buffer. */
-export interface BufferFacts {
+interface BufferFacts {
   /** All requests have been here before. */
   readonly isRepeat: boolean
   readonly requests: readonly RequestRows[]
 }
 
-/** The parts that a writer uses. */
-export interface WriterOptions {
+interface WriterOptions {
   readonly address: DatabaseAddress
   readonly partitions: Partitions
   readonly storeIdentities: StoreIdentities

@@ -12,10 +12,10 @@ const CREW_CLASS = /^[ \t]{0,40}@(?:[\w.]{1,100}\.)?CrewBase\b/m
 const FLOW_CLASS = /^class[ \t]{1,40}\w{1,100}\([^)]{0,500}\bFlow\b/m
 
 /** What a project is run as. */
-export type ProjectKind = 'crew' | 'flow' | 'crew file' | 'entrypoint' | 'container'
+type ProjectKind = 'crew' | 'flow' | 'crew file' | 'entrypoint' | 'container'
 
 /** What was found in a project. */
-export interface ProjectFacts {
+interface ProjectFacts {
   readonly kind: ProjectKind
   readonly requiresPython?: string
   readonly hasDockerfile?: true

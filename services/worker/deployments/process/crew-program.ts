@@ -22,8 +22,7 @@ interface Place {
   readonly progress: CrewProgress
 }
 
-/** The program of a crew, and what is said of it. */
-export interface ReadyProgram extends CrewProgram {
+interface ReadyProgram extends CrewProgram {
   readonly memory: MemoryLimit
   /** Takes the secrets of the platform out of a text. */
   readonly hide: (text: string) => string

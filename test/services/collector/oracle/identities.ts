@@ -7,7 +7,7 @@ import { checkEnd, readEnd, readVarint, skipField } from './tape.ts'
 import type { Tape } from './tape.ts'
 
 /** A resource or an instrumentation scope: what many spans share. */
-export interface Identity {
+interface Identity {
   readonly kind: 'resource' | 'scope'
   readonly organization: string
   /**

@@ -204,7 +204,7 @@ export function writeAttributesObject(tape: Tape, tag: number, range: Range): vo
   writeAscii(tape, '}')
 }
 
-export interface Range {
+interface Range {
   from: number
   end: number
 }
