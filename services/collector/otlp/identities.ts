@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
-import { organizationOfResource } from './resource-organization.ts'
+import { isOrganizationName } from '../../shared/organization-name.ts'
+
+/** The attribute in which the platform's own services say whose spans they send. */
+const ORGANIZATION_KEY = 'organization_id'
 
 /** A resource or an instrumentation scope: what many spans of one organization share. */
 export interface Identity {
@@ -53,4 +56,13 @@ function describe(kind: Identity['kind'], bytes: Buffer, given: string): Identit
   if (organization !== '') hash.update(`\0${organization}\0`)
   const idBytes = hash.update(bytes).digest().subarray(0, 8)
   return { kind, organization, id: idBytes.readBigInt64BE().toString(), idBytes, document }
+}
+
+/** The organization that the document of a resource names; empty when it names none. */
+export function organizationOfResource(document: string): string {
+  if (!document.includes(ORGANIZATION_KEY)) return ''
+  // The transcoder wrote it: an object with an object of attributes.
+  const { attributes } = JSON.parse(document) as { attributes: Record<string, unknown> }
+  const named = Object.hasOwn(attributes, ORGANIZATION_KEY) ? attributes[ORGANIZATION_KEY] : ''
+  return isOrganizationName(named) ? named : ''
 }

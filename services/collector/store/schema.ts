@@ -12,8 +12,8 @@ import { migrate } from '../../shared/postgres/migrate.ts'
 import { explain } from '../../shared/run.ts'
 import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { ddlAddress, ddlEnv } from './ddl-address.ts'
-import { refuseMainDatabase } from './main-database.ts'
 import { distribute } from './spans/distribution.ts'
+import type { Database } from '../../shared/postgres/database.ts'
 
 const MIGRATIONS = new URL('../migrations/', import.meta.url)
 /** The time that the migration waits for PostgreSQL, which may be starting at the same time. */
@@ -107,4 +107,25 @@ export async function runMigration(source: EnvSource): Promise<void> {
     process.stderr.write(`${explain(thrown)}\n`)
     process.exitCode = 1
   }
+}
+
+/**
+ * Raises `invalid_configuration` for the main database of the platform, recognised by its tables:
+ * the collector never uses it (SPEC appendix 3). Reads only, so that nothing has changed there when
+ * it refuses.
+ */
+async function refuseMainDatabase(
+  sql: Database,
+  { database, host, port }: DatabaseAddress,
+): Promise<void> {
+  const [found] = await sql<{ isMain: boolean }[]>`
+    select to_regclass('organizations') is not null and to_regclass('project_versions') is not null
+      and to_regclass('executions') is not null as is_main`
+  if (!found?.isMain) return
+  throw new AppError(
+    'invalid_configuration',
+    `"${database}" at ${host}:${port} is the main database of the platform, and traces never ` +
+      'go there. Set DB_NAME or DATABASE_URL of the collector (chart: ' +
+      'postgres.collectorDatabase) to a database of its own.',
+  )
 }

@@ -1,6 +1,6 @@
 import { REQUEST_TAGS as TAGS } from '../../../../services/collector/otlp/tags.ts'
 import { MAX_DEPTH, MAX_STRING_BYTES } from '../../../../services/collector/otlp/limits.ts'
-import { doubleAsJson } from '../../../../services/collector/otlp/json-number.ts'
+import { doubleAsJson } from '../../../../services/collector/otlp/transcoder-module.ts'
 import { cutMark, writeAscii, writeByte, writeJsonString } from './json-string.ts'
 import { byteAt, checkEnd, malformed, readEnd, readVarint, reserve, skipField } from './tape.ts'
 import type { Tape } from './tape.ts'
