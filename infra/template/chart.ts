@@ -88,7 +88,10 @@ export function renderChart({
   const parts = helpers.partsTemplate()
   refuseUnused(shape, usedBy)
   const files = new Map([
-    ['Chart.yaml', chartYaml(metadata)],
+    [
+      'Chart.yaml',
+      writeManifest(treeOf({ apiVersion: 'v2', type: 'application', ...metadata }, new Map())),
+    ],
     ['README.md', readme],
     ['LICENSE', license],
     ['.helmignore', HELMIGNORE],
@@ -185,6 +188,3 @@ export function usersOf(usedBy: UsedBy, path: string): readonly string[] {
   const groups = keys.map((_, index) => keys.slice(0, index + 1).join('.'))
   return [...new Set(groups.flatMap((group) => [...(usedBy.get(group) ?? [])]))]
 }
-
-const chartYaml = (metadata: ChartMetadata): string =>
-  writeManifest(treeOf({ apiVersion: 'v2', type: 'application', ...metadata }, new Map()))

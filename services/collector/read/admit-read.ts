@@ -49,7 +49,6 @@ const SCOPES: Readonly<Record<string, CollectorScope>> = {
   DELETE: 'traces:delete',
   PUT: 'tokens:revoke',
 }
-const scopeOf = (method: string): CollectorScope => SCOPES[method] ?? 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
@@ -60,7 +59,7 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const scope = scopeOf(c.req.method)
+    const scope = SCOPES[c.req.method] ?? 'traces:read'
     const outcome = await authorize(c.env.incoming.rawHeaders, scope)
     if ('failure' in outcome) {
       metrics.authFailures.inc({ reason: outcome.failure })

@@ -12,13 +12,12 @@ const LIST_MAX = 1000
 const whole = 'must be a whole number from 1 to 9007199254740991'
 const tokens = v.pipe(v.number(whole), v.safeInteger(whole), v.minValue(1, whole))
 const dollars = `must be dollars from 0.01 to ${USD_MAX}, in whole cents`
-const isCents = (usd: number): boolean => Number(usd.toFixed(2)) === usd
 const usd = v.pipe(
   v.number(dollars),
   v.finite(dollars),
   v.minValue(0.01, dollars),
   v.maxValue(USD_MAX, dollars),
-  v.check(isCents, dollars),
+  v.check((usd) => Number(usd.toFixed(2)) === usd, dollars),
 )
 
 /** What becomes of calls of a model without a price, where money is limited. */

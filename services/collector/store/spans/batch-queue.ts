@@ -67,8 +67,6 @@ interface QueueLimits {
   readonly now: () => number
 }
 
-const hasRoom = ({ bytes, end }: RowBuffer, more: number): boolean => end + more <= bytes.length
-
 /**
  * Writers of JSON ask for six times the length of a string, of which there may be up to this much.
  */
@@ -96,7 +94,7 @@ export function createBatchQueue({ maxRows, maxBytes, memory, now }: QueueLimits
   return {
     open(isRepeat, bytes) {
       const found = opened.get(isRepeat)
-      if (found && hasRoom(found.buffer, bytes)) return found
+      if (found && found.buffer.end + bytes <= found.buffer.bytes.length) return found
       if (found) full.push(closeBatch(found))
       const buffer = takeBuffer(memory, [Math.max(bytes, maxBytes) + SLACK_BYTES, bytes])
       const batch = { buffer, entries: [], openedAt: now(), isRepeat }
