@@ -72,7 +72,7 @@ const unauthorized = (): AppError =>
   })
 
 /** The reason why a submission failed, for the metrics. */
-export function refusalReason(thrown: unknown): string {
+function refusalReason(thrown: unknown): string {
   const { code, details } = toAppError(thrown)
   if (typeof details['reason'] === 'string') return details['reason']
   if (code === 'payload_too_large') return 'too_large'

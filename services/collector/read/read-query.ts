@@ -166,7 +166,7 @@ export function readParameters<Schema extends Parameters>(
 
 const SHOWN_MAX = 100
 /** The beginning of what was given, for a message. */
-export const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
+const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
 
 /** Builds the 400 for a parameter. */
 export const invalid = (parameter: string, message: string): AppError =>

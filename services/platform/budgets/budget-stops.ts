@@ -8,9 +8,9 @@ import type { Refusal, RunAndLease } from './budget-room.ts'
 /** The code of a run that waits for a budget. */
 export const BUDGET_EXCEEDED = 'budget_exceeded'
 /** The type of the event that most of a budget is spent. */
-export const BUDGET_WARNING = 'budget_warning'
+const BUDGET_WARNING = 'budget_warning'
 /** The runs of a budget that go on at a time. */
-export const RESUMED_MAX = 1000
+const RESUMED_MAX = 1000
 
 /** Why a run waits for a budget: the refusal, and the model that was to be called. */
 export interface BudgetStop extends Refusal {

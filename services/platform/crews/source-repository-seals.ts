@@ -2,7 +2,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { createVault } from '../../shared/vault.ts'
 
 /** The secrets of a repository, by their columns. */
-export const REPOSITORY_SECRETS = ['credential', 'webhook_secret'] as const
+const REPOSITORY_SECRETS = ['credential', 'webhook_secret'] as const
 type RepositorySecretKind = (typeof REPOSITORY_SECRETS)[number]
 
 /** Names a secret of a repository. */

@@ -11,7 +11,7 @@ import { scheduleColumns } from './schedules.ts'
 import type { Schedule } from './schedules.ts'
 
 /** A time that is later than this was missed. */
-export const MISSED_AFTER_MS = 5 * 60_000
+const MISSED_AFTER_MS = 5 * 60_000
 const STARTED_MAX = 100
 const PROBLEM_MAX = 1000
 

@@ -80,7 +80,7 @@ async function eraseTrace(sql: Database, erasure: Erasure): Promise<Erased> {
 }
 
 /** The error for a trace without spans, and for one of another organization. */
-export const traceToDeleteNotFound = (traceId: string): AppError =>
+const traceToDeleteNotFound = (traceId: string): AppError =>
   new AppError(
     'not_found',
     `There is no trace ${traceId} to delete. It may have expired, or was deleted already.`,

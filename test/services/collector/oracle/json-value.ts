@@ -12,7 +12,7 @@ const COLON = 0x3a
  * The AnyValue message in [at, end) as JSON; an empty one is null. Of several values the last one
  * counts.
  */
-export function writeAnyValue(tape: Tape, end: number): void {
+function writeAnyValue(tape: Tape, end: number): void {
   const start = tape.to
   let done = start
   while (tape.at < end) {
