@@ -17,6 +17,7 @@ import { nameOrganizations } from './name-organizations.ts'
 import { createNextIds } from './next-ids.ts'
 import type { SpanIds } from './next-ids.ts'
 import { patientExporter } from './patient-exporter.ts'
+import { platformService } from './platform-service.ts'
 import { boundProcessor, createSpanBuffer, SPANS_MAX } from './span-buffer.ts'
 import type { SpanCount } from './span-buffer.ts'
 
@@ -35,8 +36,7 @@ const STOP_MS = 3000
 
 /** The service that sends spans, and the collector that takes them. */
 export interface SpanSenderOptions {
-  /** `service.name` of the resource: `web`, `worker`. */
-  readonly service: string
+  readonly service: 'web' | 'worker'
   readonly collectorUrl: string
   /** `COLLECTOR_JWT_SECRET`, which signs a fresh token for each request. */
   readonly secret: string
@@ -73,7 +73,7 @@ export function createSpanSender(options: SpanSenderOptions): SpanSender {
       attributeCountLimit: 128,
     },
     resource: resourceFromAttributes({
-      'service.name': service,
+      'service.name': platformService(service),
       'service.version': version,
       'service.instance.id': randomUUID(),
       'host.name': hostname(),
@@ -82,7 +82,7 @@ export function createSpanSender(options: SpanSenderOptions): SpanSender {
     spanProcessors: pipeline.processors,
   })
   return {
-    tracer: provider.getTracer(`crew-platform-${service}`, version),
+    tracer: provider.getTracer(platformService(service), version),
     useIds: ids.use,
     async stop() {
       try {
@@ -152,6 +152,6 @@ function createExporter({ service, collectorUrl, secret }: SpanSenderOptions): O
     // The enum of this value is in an internal package of the exporter.
     compression: 'gzip' as ExporterConfig['compression'],
     timeoutMillis: EXPORT_MS,
-    userAgent: `crew-platform-${service}`,
+    userAgent: platformService(service),
   })
 }
