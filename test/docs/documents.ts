@@ -9,6 +9,7 @@ export const DOCUMENTS: readonly string[] = [
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`),
   'services/collector/README.md',
   'test/bench/README.md',
   'test/cluster/README.md',

@@ -20,6 +20,7 @@ import { deadline } from '../deadline.ts'
 import { toError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { patientExporter } from './patient-exporter.ts'
+import { platformService } from './platform-service.ts'
 import { boundProcessor, createSpanBuffer, SPANS_MAX } from './span-buffer.ts'
 import type { SpanCount } from './span-buffer.ts'
 import type { Resource } from '@opentelemetry/resources'
@@ -50,8 +51,7 @@ const STOP_MS = 3000
 
 /** The service that sends spans, and the collector that takes them. */
 export interface SpanSenderOptions {
-  /** `service.name` of the resource: `web`, `worker`. */
-  readonly service: string
+  readonly service: 'web' | 'worker'
   readonly collectorUrl: string
   /** `COLLECTOR_JWT_SECRET`, which signs a fresh token for each request. */
   readonly secret: string
@@ -88,7 +88,7 @@ export function createSpanSender(options: SpanSenderOptions): SpanSender {
       attributeCountLimit: 128,
     },
     resource: resourceFromAttributes({
-      'service.name': service,
+      'service.name': platformService(service),
       'service.version': version,
       'service.instance.id': randomUUID(),
       'host.name': hostname(),
@@ -97,7 +97,7 @@ export function createSpanSender(options: SpanSenderOptions): SpanSender {
     spanProcessors: pipeline.processors,
   })
   return {
-    tracer: provider.getTracer(`crew-platform-${service}`, version),
+    tracer: provider.getTracer(platformService(service), version),
     useIds: ids.use,
     async stop() {
       try {
@@ -167,7 +167,7 @@ function createExporter({ service, collectorUrl, secret }: SpanSenderOptions): O
     // The enum of this value is in an internal package of the exporter.
     compression: 'gzip' as ExporterConfig['compression'],
     timeoutMillis: EXPORT_MS,
-    userAgent: `crew-platform-${service}`,
+    userAgent: platformService(service),
   })
 }
 

@@ -14,6 +14,7 @@ import type { Readers } from '../../../services/collector/read/reader.ts'
 import { openTurns, startRebuild } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
 import { sumNextDay } from '../../../services/collector/store/roll-ups/trace-days.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { platformService } from '../../../services/shared/tracing/platform-service.ts'
 import { until } from '../../support/until.ts'
 import { createHarness, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
@@ -36,7 +37,7 @@ const anySpan = fc.record({
 const anyRequest = fc.record({
   spans: fc.array(anySpan, { minLength: 1, maxLength: 8 }),
   organization: fc.constantFrom('acme', 'globex', undefined),
-  service: fc.constantFrom('crew', 'other'),
+  service: fc.constantFrom('crew', 'other', platformService('web')),
 })
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ send: anyRequest }) },
@@ -46,6 +47,7 @@ const anyQuestion = fc
   .record({
     crew: fc.constantFrom('one', 'none', undefined),
     service: fc.constantFrom('crew', undefined),
+    platform_requests: fc.constantFrom('hidden', 'shown', undefined),
     status: fc.constantFrom('ok', 'error', 'running', 'incomplete', undefined),
     from: fc.option(fc.integer({ min: 30, max: 80 }), { nil: undefined }),
     to: fc.option(fc.nat(29), { nil: undefined }),

@@ -132,8 +132,10 @@ describe('the dashboard and the alerts', () => {
   })
 
   it('name reasons that the collector really gives', () => {
-    const sources = ['refusals.ts', 'ingest.ts', 'app.ts', 'wrong-protocol.ts']
-    sources.push('storage/group-commit.ts', 'authorization.ts', 'grpc/wrong-version.ts')
+    const sources = ['ingest', 'app', 'wrong-protocol', 'grpc/wrong-version'].map(
+      (name) => `server/${name}.ts`,
+    )
+    sources.push('otlp/refusals.ts', 'store/spans/group-commit.ts', 'tokens/authorization.ts')
     const code = sources.map((name) => readFileSync(new URL(`../${name}`, folder), 'utf8')).join()
     const named = [
       'unauthorized',

@@ -73,7 +73,7 @@ describe('the trace of a run (SPEC 9)', () => {
       expect(span.endMs).toBeLessThanOrEqual(crew.endMs)
       expect(Math.abs(span.endMs - Date.now())).toBeLessThan(10_000)
       expect(span.resource).toMatchObject({
-        'service.name': 'worker',
+        'service.name': 'crew-platform-worker',
         organization_id: String(platform.automation.organizationId),
         'service.version': '1.13.0',
         'service.instance.id': expect.stringMatching(/^[0-9a-f-]{36}$/),

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import { platformService } from '../../../shared/tracing/platform-service.ts'
 import { TERM_KINDS, toTerm } from '../../store/roll-ups/terms.ts'
 import { hasText, isFound } from './found-texts.ts'
 import type { SearchedFilter } from './found-texts.ts'
@@ -18,8 +19,17 @@ export function indexedConditions(sql: Queryable, filter: SearchedFilter): Fragm
     ${to ? sql`and start_time < ${timestamp(sql, to)}` : sql``}
     ${filter.trace ? sql`and traces.trace_id = any (${filter.trace}::text[]::uuid[])` : sql``}
     ${filter.found?.isMany === false ? sql`and ${isFound(sql, filter.found)}` : sql``}
-    ${withTerms(sql, filter)}`
+    ${requestsCondition(sql, filter)} ${withTerms(sql, filter)}`
 }
+
+/** In the words of an index, which is used for no others. */
+const NO_REQUEST = `and service is distinct from '${platformService('web')}'`
+
+/** Leaves requests to the platform itself out, of `traces` or of the sums of days, if asked to. */
+export const requestsCondition = (
+  sql: Queryable,
+  { platform_requests: requests }: SearchedFilter,
+): Fragment => (requests === 'hidden' ? sql`${sql.unsafe(NO_REQUEST)}` : sql``)
 
 function withTerms(sql: Queryable, filter: SearchedFilter): Fragment {
   const terms = TERM_KINDS.flatMap((kind) => {

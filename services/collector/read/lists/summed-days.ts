@@ -1,12 +1,12 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { indexedConditions } from './filter-sql.ts'
+import { indexedConditions, requestsCondition } from './filter-sql.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import { timestamp } from './sql-parts.ts'
 import type { Fragment } from './sql-parts.ts'
 
 /** Those that the sums of a day are kept by. */
 const SUMMED_BY: ReadonlySet<string> = new Set(
-  ['organization', 'crew', 'service', 'status'].concat(['from', 'to']),
+  ['organization', 'crew', 'service', 'status', 'platform_requests'].concat(['from', 'to']),
 )
 
 /** True for a filter that is answered from sums of days. */
@@ -51,5 +51,5 @@ export const fromSums = (sql: Queryable, filter: SearchedFilter): Fragment => {
     from listed_traces_daily join summed using (day)
     where true ${Object.entries(columns).map(([column, value]) =>
       value === undefined ? sql`` : sql`and ${sql(column)} = ${value}`,
-    )}`
+    )} ${requestsCondition(sql, filter)}`
 }

@@ -71,6 +71,7 @@ export const filterParameters = {
   max_cost_usd: v.optional(amount),
   attribute: v.optional(attribute),
   text: v.optional(soughtText),
+  platform_requests: v.optional(word(['shown', 'hidden'] as const)),
 }
 
 /** An attribute of a span or of its resource, and the text of its value. */

@@ -109,8 +109,8 @@ function lifeSection({ session, automation, life }: SettingsPage): Html {
       ${
         life.stoppedAt
           ? 'It is stopped: runs wait in the queue until it is started.'
-          : 'Runs of a stopped automation wait in the queue until it is started. Those that go ' +
-            'on end by themselves.'
+          : 'Runs of a stopped automation wait in the queue until it is started. Those in ' +
+            'progress are finished.'
       }
     </p>
     ${

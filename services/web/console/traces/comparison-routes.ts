@@ -8,6 +8,7 @@ import type { TraceReader } from '../../traces/trace-reader.ts'
 import { chooseTracePage } from './choose-trace-page.ts'
 import { comparisonPage } from './comparison-page.ts'
 import type { ComparedTrace } from './comparison-page.ts'
+import { WITHOUT_REQUESTS } from './list-query.ts'
 import { endOf, toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
 import { readerOf } from './reader-of.ts'
@@ -47,7 +48,8 @@ async function choose(
   reader: TraceReader,
   { before, wrong }: Choice,
 ): Promise<Response> {
-  const { traces } = await reader.list(new URLSearchParams({ limit: OFFERED }))
+  const offered = new URLSearchParams({ limit: OFFERED, ...WITHOUT_REQUESTS })
+  const { traces } = await reader.list(offered)
   const page = chooseTracePage({ session: c.var.session, before, traces, wrong })
   return c.html(page, wrong === undefined ? 200 : 422)
 }

@@ -2,11 +2,11 @@ import { html } from 'hono/html'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { COLUMNS, FIELD_NAMES, FIELDS, NOTED, STATUSES, WINDOWS } from './list-query.ts'
-import type { Field, ListQuery, Noted, Status } from './list-query.ts'
+import type { Choice, Field, ListQuery, Noted, PlatformRequests, Status } from './list-query.ts'
 
 /** What is wrong with a filter, and with which field of it. */
 export interface Problem {
-  readonly field: Field | 'status' | 'window' | 'noted' | undefined
+  readonly field: Field | Choice | undefined
   readonly message: string
 }
 
@@ -40,17 +40,18 @@ const ANY_NOTED = [
   ['', 'Any'] as const,
   ...NOTED.map((noted) => [noted, NOTED_NAMES[noted]] as const),
 ]
+const REQUESTS: readonly (readonly [PlatformRequests, string])[] = [
+  ['hidden', 'Hidden'],
+  ['shown', 'Shown'],
+]
 const TIMES = Object.entries(WINDOWS).map(([window, { name }]) => [window, name] as const)
 
 /** Returns the state of a trace as pages say it. */
 export const traceStatusName = (status: Status): string => STATUS_NAMES[status]
 
-/** The form of the filter: the usual fields, and the others in a fold, open when one is set. */
+/** The form of the filter: the usual fields, and the others in a fold. */
 export function filterForm(form: FilterForm): Html {
   const { query, problem } = form
-  const others = FIELD_NAMES.filter((name) => !FOREMOST.includes(name))
-  const isNoted = query.noted !== undefined || query.unknown.noted !== undefined
-  const isOpen = isNoted || others.some((name) => name in query.fields || problem?.field === name)
   return html`<form class="card trace-filter" action="/traces" role="search">
     <div class="row">
       ${FOREMOST.map((name) => field(name, form))}
@@ -71,34 +72,52 @@ export function filterForm(form: FilterForm): Html {
       <button class="button primary">Show</button>
       <a class="button" href="/traces">Reset</a>
     </div>
-    <details class="more" ${isOpen ? 'open' : ''}>
-      <summary>More filters and columns</summary>
-      <div class="fields">
-        ${select({
-          name: 'noted',
-          label: 'Notes',
-          options: ANY_NOTED,
-          chosen: query.unknown.noted ?? query.noted ?? '',
-          problem,
-        })}
-        ${others.map((name) => field(name, form))}
-      </div>
-      <fieldset class="choices">
-        <legend>Columns</legend>
-        ${Object.entries(COLUMNS).map(
-          ([column, name]) =>
-            html`<label class="check"
-              ><input
-                type="checkbox"
-                name="column"
-                value="${column}"
-                ${query.columns.some((each) => each === column) ? 'checked' : ''}
-              />${name}</label
-            >`,
-        )}
-      </fieldset>
-    </details>
+    ${moreFilters(form)}
   </form>`
+}
+
+/** The fold of what is seldom asked for, open when something of it is. */
+function moreFilters(form: FilterForm): Html {
+  const { query, problem } = form
+  const others = FIELD_NAMES.filter((name) => !FOREMOST.includes(name))
+  const { noted = query.noted ?? '', platform_requests: requests = query.platformRequests } =
+    query.unknown
+  const isChosen = noted !== '' || requests !== 'hidden'
+  const isOpen = isChosen || others.some((name) => name in query.fields || problem?.field === name)
+  return html`<details class="more" ${isOpen ? 'open' : ''}>
+    <summary>More filters and columns</summary>
+    <div class="fields">
+      ${select({
+        name: 'noted',
+        label: 'Notes',
+        options: ANY_NOTED,
+        chosen: noted,
+        problem,
+      })}
+      ${select({
+        name: 'platform_requests',
+        label: 'Platform requests',
+        options: REQUESTS,
+        chosen: requests,
+        problem,
+      })}
+      ${others.map((name) => field(name, form))}
+    </div>
+    <fieldset class="choices">
+      <legend>Columns</legend>
+      ${Object.entries(COLUMNS).map(
+        ([column, name]) =>
+          html`<label class="check"
+            ><input
+              type="checkbox"
+              name="column"
+              value="${column}"
+              ${query.columns.some((each) => each === column) ? 'checked' : ''}
+            />${name}</label
+          >`,
+      )}
+    </fieldset>
+  </details>`
 }
 
 function field(name: Field, { query, automations, problem }: FilterForm): Html {
@@ -139,7 +158,7 @@ const wrongNote = (name: string, problem: Problem | undefined): Html | string =>
       </p>`
     : ''
 
-interface Choice {
+interface Select {
   readonly name: string
   readonly label: string
   readonly options: readonly (readonly [value: string, name: string])[]
@@ -148,7 +167,7 @@ interface Choice {
 }
 
 /** What was chosen and is not offered, such as an automation that is gone, is shown as it is. */
-function select({ name, label, options, chosen, problem }: Choice): Html {
+function select({ name, label, options, chosen, problem }: Select): Html {
   const isOffered = options.some(([value]) => value === chosen)
   const all = isOffered ? options : [...options, [chosen, visibleText(chosen)] as const]
   return html`<div>

@@ -33,6 +33,11 @@ export const NOTED = ['good', 'bad', 'any'] as const
 /** A word of `NOTED`. */
 export type Noted = (typeof NOTED)[number]
 
+/** Whether a list has the requests to the platform itself, each of which is a trace. */
+export const PLATFORM_REQUESTS = ['hidden', 'shown'] as const
+/** A word of `PLATFORM_REQUESTS`. */
+export type PlatformRequests = (typeof PLATFORM_REQUESTS)[number]
+
 /** The times that a list can go back, in milliseconds; `all` is as long as traces are kept. */
 export const WINDOWS = {
   '1h': { name: 'Last hour', ms: 3_600_000 },
@@ -68,17 +73,33 @@ export type Column = keyof typeof COLUMNS
 const USUAL_COLUMNS: readonly Column[] = ['input', 'output', 'duration', 'tokens', 'cost']
 const isColumn = (word: string): word is Column => Object.hasOwn(COLUMNS, word)
 
+/** The choices of the filter, by their names in an address, and the words of each. */
+export const CHOICES = {
+  status: STATUSES,
+  window: Object.keys(WINDOWS),
+  noted: NOTED,
+  platform_requests: PLATFORM_REQUESTS,
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+/** A choice of the filter. */
+export type Choice = keyof typeof CHOICES
+
+/** All choices, in the order in which mistakes are shown. */
+// The keys of an object are no more than texts.
+export const CHOICE_NAMES = Object.keys(CHOICES) as readonly Choice[]
+
 /** What the address of a list of traces asks for. */
 export interface ListQuery {
   readonly window: Window
   readonly status: Status | undefined
   readonly noted: Noted | undefined
+  readonly platformRequests: PlatformRequests
   /** What was given, by field. */
   readonly fields: Readonly<Partial<Record<Field, string>>>
   readonly columns: readonly Column[]
   readonly cursor: string | undefined
   /** Words that were given for a choice and are none of it. */
-  readonly unknown: Readonly<Partial<Record<'status' | 'window' | 'noted', string>>>
+  readonly unknown: Readonly<Partial<Record<Choice, string>>>
 }
 
 const TEXT_MAX = 600
@@ -89,15 +110,12 @@ export function readListQuery(parameters: URLSearchParams): ListQuery {
   const given = (name: string, max = TEXT_MAX): string | undefined =>
     (parameters.get(name) ?? '').trim().slice(0, max) || undefined
   const window = given('window') ?? ''
-  const status = given('status') ?? ''
-  const noted = given('noted') ?? ''
-  const isNoted = NOTED.some((each) => each === noted)
-  const isStatus = STATUSES.some((each) => each === status)
   const columns = [...new Set(parameters.getAll('column').filter(isColumn))]
   return {
     window: isWindow(window) ? window : '7d',
-    status: STATUSES.find((each) => each === status),
-    noted: NOTED.find((each) => each === noted),
+    status: STATUSES.find((each) => each === given('status')),
+    noted: NOTED.find((each) => each === given('noted')),
+    platformRequests: given('platform_requests') === 'shown' ? 'shown' : 'hidden',
     fields: Object.fromEntries(
       FIELD_NAMES.flatMap((name) => {
         const value = given(name)
@@ -106,11 +124,13 @@ export function readListQuery(parameters: URLSearchParams): ListQuery {
     ),
     columns: columns.length > 0 ? columns : USUAL_COLUMNS,
     cursor: given('cursor', CURSOR_MAX),
-    unknown: {
-      ...(status === '' || isStatus ? {} : { status }),
-      ...(noted === '' || isNoted ? {} : { noted }),
-      ...(window === '' || isWindow(window) ? {} : { window }),
-    },
+    unknown: Object.fromEntries(
+      CHOICE_NAMES.flatMap((name) => {
+        const word = given(name)
+        const isKnown = word === undefined || CHOICES[name].some((each) => each === word)
+        return isKnown ? [] : [[name, word]]
+      }),
+    ),
   }
 }
 
@@ -126,12 +146,18 @@ export function pageParameters(query: ListQuery, filter: URLSearchParams): URLSe
   return parameters
 }
 
-/** The parameters of the filter for the collector. */
+/** The parameter of the collector that leaves out the requests to the platform itself. */
+export const WITHOUT_REQUESTS = {
+  platform_requests: 'hidden',
+} satisfies Readonly<Record<string, PlatformRequests>>
+
+/** The parameters of the filter for the collector. A service says whether requests are meant. */
 export function filterParameters(
-  { window, status, fields }: ListQuery,
+  { window, status, fields, platformRequests }: ListQuery,
   nowMs: number,
 ): URLSearchParams {
-  const parameters = new URLSearchParams(fields)
+  const isHidden = platformRequests === 'hidden' && fields.service === undefined
+  const parameters = new URLSearchParams({ ...fields, ...(isHidden ? WITHOUT_REQUESTS : {}) })
   if (status) parameters.set('status', status)
   const { ms } = WINDOWS[window]
   if (ms !== Infinity) parameters.set('from', new Date(nowMs - ms).toISOString())
@@ -150,6 +176,7 @@ export function listAddress(
   const parameters = new URLSearchParams({ window: query.window, ...query.fields })
   if (query.status) parameters.set('status', query.status)
   if (query.noted) parameters.set('noted', query.noted)
+  if (query.platformRequests === 'shown') parameters.set('platform_requests', 'shown')
   if (query.columns !== USUAL_COLUMNS) {
     for (const column of query.columns) parameters.append('column', column)
   }

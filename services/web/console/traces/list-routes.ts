@@ -12,14 +12,7 @@ import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
-import {
-  FIELD_NAMES,
-  NOTED,
-  pageParameters,
-  readListQuery,
-  STATUSES,
-  WINDOWS,
-} from './list-query.ts'
+import { CHOICE_NAMES, CHOICES, FIELD_NAMES, pageParameters, readListQuery } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
 import { readFilter } from './list-filter.ts'
 import { readerOf } from './reader-of.ts'
@@ -98,16 +91,10 @@ async function find(c: Context<SignedIn>, deps: WebDeps, query: ListQuery): Prom
 
 /** The words of choices are ours, everything else is for the collector to say. */
 function problemOf({ unknown }: ListQuery): Problem | undefined {
-  const choices = [
-    ['status', unknown.status, STATUSES],
-    ['window', unknown.window, Object.keys(WINDOWS)],
-    ['noted', unknown.noted, NOTED],
-  ] as const
-  for (const [field, word, allowed] of choices) {
-    if (word === undefined) continue
-    return { field, message: `${field} must be ${allowed.join(', ')} (given: “${word}”).` }
-  }
-  return undefined
+  const field = CHOICE_NAMES.find((name) => unknown[name] !== undefined)
+  if (field === undefined) return undefined
+  const allowed = CHOICES[field].join(', ')
+  return { field, message: `${field} must be ${allowed} (given: “${unknown[field]}”).` }
 }
 
 async function readUsage(c: Context<SignedIn>, deps: WebDeps) {

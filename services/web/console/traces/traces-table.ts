@@ -98,7 +98,9 @@ const row = (trace: ListedTrace, { columns, back, opinion, isWaiting }: Row): Ht
           value="${trace.trace_id}"
           aria-label="Compare ${nameOf(trace)} ${shortId(trace.trace_id)}"
         />
-        <a href="/traces/${trace.trace_id}${back}">${nameOf(trace)}</a></span
+        <a href="/traces/${trace.trace_id}${back}" title="${nameOf(trace)}"
+          >${nameOf(trace)}</a
+        ></span
       >
       <span class="sub"
         ><span class="mono">${shortId(trace.trace_id)}</span>${

@@ -1,6 +1,7 @@
 import type { GroupedTotals, Usage } from '../../traces/trace-lists.ts'
 import type { TraceReader } from '../../traces/trace-reader.ts'
 import type { AutomationName } from './list-page.ts'
+import { WITHOUT_REQUESTS } from './list-query.ts'
 
 /** By what usage is shown. */
 export const GROUPINGS = {
@@ -54,13 +55,14 @@ export async function readUsageRows(
   { by, from }: UsageQuestion,
   automations: readonly AutomationName[],
 ): Promise<UsageRow[]> {
-  const parameters = new URLSearchParams({ by, from: from.toISOString() })
+  const asked = { by, from: from.toISOString() }
+  const parameters = new URLSearchParams({ ...asked, ...WITHOUT_REQUESTS })
   if (by === 'user') {
     const { groups } = await reader.groupedTotals(parameters)
     return groups.map(ofUser)
   }
   const [{ groups }, traces] = await Promise.all([
-    reader.usage(parameters),
+    reader.usage(new URLSearchParams(asked)),
     by === 'model' ? undefined : countTraces(reader, parameters, by),
   ])
   return groups.map((group) => {

@@ -96,7 +96,7 @@ describe('the spans of web', () => {
         'http.response.status_code': 202,
       },
       resource: {
-        'service.name': 'web',
+        'service.name': 'crew-platform-web',
         organization_id: String(platform.acme.organizationId),
       },
     })

@@ -14,7 +14,7 @@ import { openRunningPlatform } from '../../support/running-platform.ts'
 
 /** `all` installs the generators too: `npm run test:clients`. */
 const isLong = process.env['CLIENTS'] === 'all'
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url))
 const PROGRAMS = fileURLToPath(new URL('programs/', import.meta.url))
 /** What was installed once stays for the next run. */
 const CACHE = join(ROOT, 'node_modules/.cache/clients')

@@ -1,12 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addressUrl } from '../../../support/address-url.ts'
-import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
-import { parseAddress } from '../../../../services/shared/postgres/address.ts'
-import type { Database } from '../../../../services/shared/postgres/database.ts'
-import { createDatabase } from '../../../support/postgres.ts'
-import type { TestDatabase } from '../../../support/postgres.ts'
-import { runProgram } from '../../../support/program.ts'
+import { addressUrl } from '../../support/address-url.ts'
+import { connectDatabase } from '../../../services/shared/postgres/database.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import type { Database } from '../../../services/shared/postgres/database.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { runProgram } from '../../support/program.ts'
 
 /** `main.js migrate`, as the init container runs it. */
 const runMigrate = (env: Readonly<Record<string, string>>) =>
@@ -43,7 +43,7 @@ describe('the migration (SPEC 9, appendix)', () => {
     const lines = ended.flatMap(({ stdout }) => stdout.trim().split('\n'))
     const applied = lines.filter((line) => line.includes('migration applied'))
     const names = applied.map((line) => /"name":"([^"]+)"/.exec(line)?.[1])
-    const folder = new URL('../../../../services/collector/migrations/', import.meta.url)
+    const folder = new URL('../../../services/collector/migrations/', import.meta.url)
     const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
     expect(new Set(names)).toEqual(new Set(files))
     expect(names.length).toBe(files.length)
