@@ -13,7 +13,7 @@ import { values } from './values.ts'
 const { crews } = values
 
 /** The rights of one component, under the name of its Role. */
-export interface Grant {
+interface Grant {
   readonly name: string
   readonly component: string
   readonly rules: Exactly<k8s.KubeRoleProps>['rules']

@@ -1,7 +1,5 @@
 import type { ApiObjectMetadata } from 'cdk8s'
 import { Construct } from 'constructs'
-import { alertsOf, dashboardsOf } from './observability.ts'
-import type { RuleGroup } from './observability.ts'
 import { callsTo, deploymentOf, programNames } from './calls.ts'
 import type { ProgramName } from './calls.ts'
 import * as k8s from './k8s.ts'
@@ -12,6 +10,24 @@ import { chartFile } from './template/operators.ts'
 import { noted, onlyWhen, spread } from './template/structure.ts'
 import { values } from './values.ts'
 import { foreignKind } from './kit/foreign-kind.ts'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+
+/** A group of alerts, as Prometheus has it. */
+interface RuleGroup {
+  readonly name: string
+  readonly rules: readonly Alert[]
+}
+
+interface Alert {
+  readonly alert: string
+  readonly expr: string
+  readonly for: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+const folderOf = (component: string): string => `services/${component}/observability`
 
 const { grafanaDashboards, podMonitor, prometheusRule, serviceMonitor } = values
 
@@ -158,4 +174,25 @@ class Dashboards extends Construct {
       data: Object.fromEntries(data),
     })
   }
+}
+
+/** The alerts that a component ships. */
+function alertsOf(component: string): readonly RuleGroup[] {
+  const file = `${folderOf(component)}/alerts.yaml`
+  if (!existsSync(file)) return []
+  const { groups }: { readonly groups: readonly RuleGroup[] } = parse(readFileSync(file, 'utf8'))
+  return groups.map(({ name, rules }) => ({
+    name,
+    rules: rules.map((rule) => ({ ...rule, expr: rule.expr.trim() })),
+  }))
+}
+
+/** The dashboards that a component ships, by the names under which Grafana gets them. */
+function dashboardsOf(component: string): readonly (readonly [string, string])[] {
+  const folder = folderOf(component)
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .toSorted()
+    .map((name) => [`${component}-${name}`, readFileSync(`${folder}/${name}`, 'utf8')] as const)
 }

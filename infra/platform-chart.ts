@@ -5,7 +5,6 @@ import { Bootstrap, isBootstrapNeeded } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
 import { Crews } from './crews.ts'
-import { ExtraObjects } from './extra-objects.ts'
 import { InternalRegistry } from './internal-registry.ts'
 import { Monitoring } from './monitoring.ts'
 import { Network } from './network.ts'
@@ -18,6 +17,16 @@ import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 import { Web } from './web.ts'
 import { Worker } from './worker.ts'
+import { Construct } from 'constructs'
+import { GivenObjects } from './template/given.ts'
+
+/** The operator's own objects. */
+class ExtraObjects extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    new GivenObjects(this, 'objects', values.extraObjects)
+  }
+}
 
 /** The whole deployment, in the order in which it is applied. */
 export class PlatformChart extends Chart {

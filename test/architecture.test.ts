@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { files, imports, linesOf, matches, ROOMS, root, sources } from './architecture/sources.ts'
+import type { Import } from './architecture/sources.ts'
 import { DOCUMENTS, readDocument } from './docs/documents.ts'
 
-const root = new URL('..', import.meta.url).pathname
-
-const ROOMS = ['infra', 'scripts', 'services', 'test']
 /** In Python: what makes crews of projects. */
 const PYTHON = 'python'
 /** The modules of Python that are used there. */
@@ -17,32 +16,6 @@ const STANDARD_LIBRARY = new Set(
   ).split(' '),
 )
 
-function sources(folder: string, kind = /\.ts$/): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => kind.test(name))
-    .map((name) => join(folder, name))
-}
-
-interface Import {
-  readonly from: string
-  readonly to: string
-  readonly isTypeOnly: boolean
-}
-
-const IMPORT = /^(?:import|export) (type )?(?:[^'";]*? from )?'(\.[^']+)'/gms
-
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(root, file), 'utf8')
-  return [...text.matchAll(IMPORT)].map(([, type, path = '']) => ({
-    from: file,
-    to: normalize(join(dirname(file), path)),
-    isTypeOnly: type !== undefined,
-  }))
-}
-
-const files = ROOMS.flatMap((room) => sources(room))
-const imports = files.flatMap(importsOf)
-
 /**
  * The room of a file: `services/web/sign-in/x.ts` is in `services/web`, `infra/kit/x.ts` in
  * `infra`.
@@ -50,6 +23,11 @@ const imports = files.flatMap(importsOf)
 function roomOf(file: string): string {
   const [top = '', second = ''] = file.split('/')
   return top === 'services' ? `services/${second}` : top
+}
+
+/** Returns whether a file is in a room of a service, not directly in its folder. */
+function isInRoom(service: string, file: string): boolean {
+  return file.startsWith(`${service}/`) && file.split('/').length > 3
 }
 
 const SERVICES = ['web', 'worker', 'oauth', 'crew', 'tasks', 'doctor', 'verify'].map(
@@ -150,6 +128,19 @@ describe('the architecture', () => {
   it('has no ring of imports, those of types counted', () => {
     expect(ringsOf(imports)).toEqual([])
   })
+
+  it.each(['services/platform', 'services/collector'])(
+    'lets no two rooms of %s import each other',
+    (service) => {
+      const arrows = imports
+        .filter(({ from, to }) => isInRoom(service, from) && isInRoom(service, to))
+        .map(({ from, to }) => [from.split('/')[2], to.split('/')[2]])
+        .filter(([from, to]) => from !== to)
+        .map((arrow) => arrow.join(' > '))
+      const back = (arrow: string): string => arrow.split(' > ').toReversed().join(' > ')
+      expect([...new Set(arrows)].filter((arrow) => arrows.includes(back(arrow)))).toEqual([])
+    },
+  )
 
   it.each([
     ['traces', (room: string) => room === 'services/collector'],
@@ -268,10 +259,6 @@ function ringsOf(edges: readonly Import[]): string[][] {
   return rings
 }
 
-function linesOf(file: string): string[] {
-  return readFileSync(join(root, file), 'utf8').split('\n')
-}
-
 function exists(path: string): boolean {
   try {
     readdirSync(join(root, path))
@@ -279,10 +266,6 @@ function exists(path: string): boolean {
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'ENOTDIR'
   }
-}
-
-function matches(text: string, pattern: RegExp): string[] {
-  return [...text.matchAll(pattern)].map(([, found = '']) => found)
 }
 
 /** The contract sections (`SPEC 4.1, 5.1`, `SPEC appendix 5`) and attacks (`J19`) a file cites. */

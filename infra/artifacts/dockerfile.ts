@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** What an image of the Dockerfile is made of. */
-export interface ImageContent {
+interface ImageContent {
   /** The image that it builds upon, such as `node:24`. */
   readonly base: string
   /** The bundles that it has, by their folder in `build`. */

@@ -19,7 +19,11 @@ export function makeArtifacts(options: Options, print: Print): void {
   if (isDirty() && !mayBeDirty)
     throw new Error('Commit your changes first, or give --dirty: the provenance names the commit.')
   mkdirSync(out, { recursive: true })
-  const files = [packageChart(out), ...writeBills(options), writeList(out)]
+  const files = [
+    packageChart(out),
+    ...writeBills(options),
+    write(out, 'images.txt', listOf(imagesOf([]))),
+  ]
   const made = [...files.map(madeOf), ...imagesMade(options)]
   files.push(writeProvenance(options, made))
   const sums = files.map(madeOf).map(({ name, sha256 }) => `${sha256}  ${name}\n`)
@@ -73,8 +77,6 @@ const writeBills = ({ out, build }: Options): readonly string[] =>
   })
 
 const committedAt = (): string => new Date(git('log', '-1', '--format=%cI')).toISOString()
-
-const writeList = (out: string): string => write(out, 'images.txt', listOf(imagesOf([])))
 
 function writeProvenance({ out, builderId }: Options, made: readonly Made[]): string {
   const bases = new Set(imagesOf([]).own.map(({ target }) => contentOf(target).base))

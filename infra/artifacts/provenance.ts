@@ -5,7 +5,7 @@ export interface Made {
 }
 
 /** How something was made. */
-export interface Making {
+interface Making {
   readonly made: readonly Made[]
   readonly version: string
   /** The commit of the sources. */

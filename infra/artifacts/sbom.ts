@@ -4,7 +4,7 @@ import type { BundledPackage } from './bundled-packages.ts'
 import { contentOf } from './dockerfile.ts'
 
 /** The image that a bill of materials is about. */
-export interface Subject {
+interface Subject {
   readonly target: string
   readonly reference: string
   /** The version of the platform. */

@@ -8,7 +8,7 @@ import type { Templated } from '../template/structure.ts'
 import { caVariable } from './ca-bundle.ts'
 
 /** The source of a variable's value. */
-export type Source = In<string> | Reference
+type Source = In<string> | Reference
 
 /** A value that Kubernetes looks up. */
 export interface Reference {

@@ -2,7 +2,7 @@ import * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
 import { instead } from '../template/given.ts'
-import { all, equals, isSet, merged, not } from '../template/operators.ts'
+import { all, equals, isSet, merged, not, digits } from '../template/operators.ts'
 import type { In, Symbolic } from '../template/operators.ts'
 import { literal } from '../template/named.ts'
 import { partWith } from '../template/parts.ts'
@@ -14,11 +14,17 @@ import type { Exactly, Templated } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
 import { labels, podLabelsOf, selectorLabels } from './labels.ts'
-import { scrapedAt } from './metrics.ts'
 import { nameOf } from './names.ts'
 
+/** Pod annotations by which a Prometheus without an operator finds metrics (SPEC 4.6). */
+const scrapedAt = (port: Val<number>) => ({
+  'prometheus.io/scrape': 'true',
+  'prometheus.io/path': '/metrics',
+  'prometheus.io/port': digits(port),
+})
+
 /** The values that place the pods of a component, with their labels and annotations. */
-export type Pods = Placement & Symbolic<Pick<Values['collector'], 'podLabels' | 'podAnnotations'>>
+type Pods = Placement & Symbolic<Pick<Values['collector'], 'podLabels' | 'podAnnotations'>>
 
 type Placement = Symbolic<
   Pick<Values['collector'], 'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName'>

@@ -32,8 +32,7 @@ export interface ChartMetadata {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** The sources of a chart. */
-export interface ChartSource {
+interface ChartSource {
   readonly metadata: ChartMetadata
   readonly shape: Shape
   readonly rules: readonly Rule[]
@@ -89,7 +88,10 @@ export function renderChart({
   const parts = helpers.partsTemplate()
   refuseUnused(shape, usedBy)
   const files = new Map([
-    ['Chart.yaml', chartYaml(metadata)],
+    [
+      'Chart.yaml',
+      writeManifest(treeOf({ apiVersion: 'v2', type: 'application', ...metadata }, new Map())),
+    ],
     ['README.md', readme],
     ['LICENSE', license],
     ['.helmignore', HELMIGNORE],
@@ -186,6 +188,3 @@ export function usersOf(usedBy: UsedBy, path: string): readonly string[] {
   const groups = keys.map((_, index) => keys.slice(0, index + 1).join('.'))
   return [...new Set(groups.flatMap((group) => [...(usedBy.get(group) ?? [])]))]
 }
-
-const chartYaml = (metadata: ChartMetadata): string =>
-  writeManifest(treeOf({ apiVersion: 'v2', type: 'application', ...metadata }, new Map()))

@@ -62,14 +62,14 @@ export interface Labels extends About {
 }
 
 /** The content of a named template as data. */
-export interface Included {
+interface Included {
   readonly op: 'included'
   readonly name: string
   readonly evaluate: (context: Context) => Json
 }
 
 /** A file that the chart carries beside its templates. */
-export interface ChartFile {
+interface ChartFile {
   readonly op: 'file'
   /** Its path in the chart. */
   readonly path: string

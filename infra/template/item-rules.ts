@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.ts'
 
 /** A statement about one member of a map. */
-export type MemberTest =
+type MemberTest =
   | { readonly member: string; readonly is: 'there' | 'absent or empty' | 'not empty' | 'one' }
   | { readonly member: string; readonly among: readonly string[]; readonly orAbsent?: true }
 

@@ -1,7 +1,7 @@
 import type { Field, LeafField, Shape } from './schema.ts'
 
 /** A leaf of the declaration, with its full path. */
-export interface Leaf {
+interface Leaf {
   readonly path: string
   readonly field: LeafField
 }

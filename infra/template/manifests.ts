@@ -19,7 +19,7 @@ interface PlainObject {
 }
 
 /** Raises an error where the objects do not fit together. */
-export type Check = (objects: readonly Manifest[]) => void
+type Check = (objects: readonly Manifest[]) => void
 
 /** Every Kubernetes object of a deployment, as plain data. */
 export function manifestsOf(

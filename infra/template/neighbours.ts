@@ -4,7 +4,7 @@ import type { Member } from './parts.ts'
 import type { Branch } from './tree.ts'
 
 /** Conditions of which all hold at some place of a template. */
-export type Known = readonly Expression[]
+type Known = readonly Expression[]
 
 /** The parts of a guard that all have to hold. */
 const atomsOf = (guard: Expression): readonly Expression[] =>

@@ -114,7 +114,7 @@ export const trimSuffix = (suffix: string, value: Val<string>): Val<string> =>
   call('trimSuffix', 'string', [lift(suffix), value.expression])
 
 /** A text without some characters at both of its ends. */
-export const trimAll = (cut: string, value: Val<string>): Val<string> =>
+const trimAll = (cut: string, value: Val<string>): Val<string> =>
   call('trimAll', 'string', [lift(cut), value.expression])
 
 /** Holds while a text matches a pattern, which JavaScript and RE2 must read alike. */
@@ -274,7 +274,7 @@ function leaf(field: Field, path: readonly string[]): Val<unknown> {
 }
 
 /** The kind of the values of a field. */
-export function kindOf(field: Field): Kind {
+function kindOf(field: Field): Kind {
   if (field.kind === 'integer') return 'number'
   if (field.kind === 'texts' || field.kind === 'freeList') return 'list'
   if (field.kind === 'free' || field.kind === 'object' || field.kind === 'group') return 'map'

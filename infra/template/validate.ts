@@ -24,14 +24,13 @@ import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { hintFor } from './spelling.ts'
 
 /** A value that is not allowed. */
-export interface Mistake {
+interface Mistake {
   /** The full path of the key. */
   readonly path: string
   readonly problem: string
 }
 
-/** The outcome of a check. */
-export interface Checked {
+interface Checked {
   /** The values with their defaults; the default replaces a mistake. */
   readonly values: JsonObject
   readonly mistakes: readonly Mistake[]

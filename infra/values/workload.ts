@@ -172,7 +172,7 @@ const topologySpreadConstraints = freeList<k8s.TopologySpreadConstraint>(
 )
 
 /** The times of a probe; `timeout` and `failures` as the chart has them. */
-export interface ProbeTimes {
+interface ProbeTimes {
   readonly period: number
   readonly failures: number
   readonly timeout?: number

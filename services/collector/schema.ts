@@ -3,6 +3,7 @@ import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { sqlState } from '../shared/postgres/failures.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
+import type { Database } from '../shared/postgres/database.ts'
 import { flag, logLevel, readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -12,7 +13,6 @@ import { migrate } from '../shared/postgres/migrate.ts'
 import { explain } from '../shared/run.ts'
 import { waitForDatabase } from '../shared/postgres/wait-for-database.ts'
 import { ddlAddress, ddlEnv } from './store/ddl-address.ts'
-import { refuseMainDatabase } from './store/main-database.ts'
 import { distribute } from './store/spans/distribution.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
@@ -20,7 +20,7 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url)
 const WAIT_MS = 300_000
 
 /** The database to prepare, and the time that it may take. */
-export interface SchemaOptions {
+interface SchemaOptions {
   readonly address: DatabaseAddress
   /**
    * Create the database when it is missing (SPEC appendix 1); otherwise that is an error (appendix
@@ -107,4 +107,25 @@ export async function runMigration(source: EnvSource): Promise<void> {
     process.stderr.write(`${explain(thrown)}\n`)
     process.exitCode = 1
   }
+}
+
+/**
+ * Raises `invalid_configuration` for the main database of the platform, recognised by its tables:
+ * the collector never uses it (SPEC appendix 3). Reads only, so that nothing has changed there when
+ * it refuses.
+ */
+async function refuseMainDatabase(
+  sql: Database,
+  { database, host, port }: DatabaseAddress,
+): Promise<void> {
+  const [found] = await sql<{ isMain: boolean }[]>`
+    select to_regclass('organizations') is not null and to_regclass('project_versions') is not null
+      and to_regclass('executions') is not null as is_main`
+  if (!found?.isMain) return
+  throw new AppError(
+    'invalid_configuration',
+    `"${database}" at ${host}:${port} is the main database of the platform, and traces never ` +
+      'go there. Set DB_NAME or DATABASE_URL of the collector (chart: ' +
+      'postgres.collectorDatabase) to a database of its own.',
+  )
 }

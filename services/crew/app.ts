@@ -12,7 +12,6 @@ import {
 } from '../platform/crew-contract/crew-protocol.ts'
 import type { KickoffRequest } from '../platform/crew-contract/crew-protocol.ts'
 import { FILES_CAPABILITY } from '../platform/crew-contract/kickoff-files.ts'
-import type { KickoffFiles } from '../platform/crew-contract/kickoff-files.ts'
 import type { ModelEndpoint } from '../platform/connections/model-endpoint.ts'
 import { stepBase } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
@@ -21,7 +20,7 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import { problemResponse } from '../shared/http/problem.ts'
 import { createMcpEras } from '../shared/mcp/per-request.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
-import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
+import { createToolGuard } from '../shared/outgoing/guards.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Llm } from './llm.ts'
 import { openMaterial } from './material/material.ts'
@@ -103,7 +102,7 @@ function kickoffHandler(deps: CrewDeps) {
       const headers = { 'retry-after': '1' }
       throw new AppError('unavailable', `${why} Try again soon.`, { headers })
     }
-    const bytes = sizeOf(files)
+    const bytes = Object.values(files).reduce((sum, { size }) => sum + size, 0)
     if (bytes > 0 && fileBytes + bytes > FILE_BYTES_MAX) throw filesBusy()
     const { kickoff_id, definition } = request
     const material = openMaterial({ ...request, files })
@@ -131,9 +130,6 @@ function kickoffHandler(deps: CrewDeps) {
     })
   }
 }
-
-const sizeOf = (files: KickoffFiles): number =>
-  Object.values(files).reduce((sum, { size }) => sum + size, 0)
 
 const filesBusy = (): AppError =>
   new AppError('unavailable', 'The files of other runs fill the memory. Try again soon.', {

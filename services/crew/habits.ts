@@ -6,7 +6,7 @@ import type { Habit } from './corrections.ts'
 const HABITS_MAX = 1000
 
 /** What identifies an endpoint for a model: what one key is told holds for no other one. */
-export interface HabitKey {
+interface HabitKey {
   readonly baseUrl: string
   readonly apiKey?: string | undefined
   readonly api: LlmApi

@@ -14,12 +14,27 @@ import { createHabits } from './habits.ts'
 import type { Habits } from './habits.ts'
 import type { Completion } from './llm-answer.ts'
 import type { LlmCall } from './llm-call.ts'
-import { providerOf } from './llm-provider.ts'
 import { chatCompletions } from './wire/chat-completions.ts'
 import { responses } from './wire/responses.ts'
 import type { HearText, WireForm } from './wire/wire-form.ts'
 import { postJson } from '../shared/outgoing/post-json.ts'
 import type { PostResult } from '../shared/outgoing/post-json.ts'
+
+/** The well-known values of `gen_ai.provider.name` by the host that answers. */
+const PROVIDERS: readonly (readonly [suffix: string, name: string])[] = [
+  ['.openai.azure.com', 'azure.ai.openai'],
+  ['.services.ai.azure.com', 'azure.ai.inference'],
+  ['.amazonaws.com', 'aws.bedrock'],
+  ['generativelanguage.googleapis.com', 'gcp.gemini'],
+  ['aiplatform.googleapis.com', 'gcp.vertex_ai'],
+  ['api.anthropic.com', 'anthropic'],
+  ['api.cohere.com', 'cohere'],
+  ['api.deepseek.com', 'deepseek'],
+  ['api.groq.com', 'groq'],
+  ['api.mistral.ai', 'mistral_ai'],
+  ['api.perplexity.ai', 'perplexity'],
+  ['api.x.ai', 'x_ai'],
+]
 
 const RESPONSE_BYTES_MAX = 2_097_152
 /** A streamed answer repeats its frame for each word. */
@@ -212,4 +227,12 @@ function retryAfterMs(header: string | undefined): Retry {
   if (header === undefined) return 'backoff'
   const ms = /^\d+(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isFinite(ms) ? Math.max(ms, 0) : 'backoff'
+}
+
+/**
+ * The provider behind an OpenAI-compatible endpoint; the semantic conventions name an unknown one
+ * after the protocol.
+ */
+function providerOf(host: string): string {
+  return PROVIDERS.find(([suffix]) => host.endsWith(suffix))?.[1] ?? 'openai'
 }

@@ -23,7 +23,7 @@ const LAST_CALL =
 const NOTHING = 'Your answer was empty. Call a tool, or answer with the output of the task.'
 
 /** An agent at work on a task. */
-export interface AgentRun {
+interface AgentRun {
   readonly steps: Steps
   readonly place: AgentPlace
   /** The path that its steps begin with. @default the task and the agent */
@@ -83,7 +83,11 @@ async function runAgent(run: AgentRun, state: TalkState): Promise<string> {
     const { text, toolCalls: asked = [] } = answer
     if (asked.length === 0 && text !== '') return text
     if (isLast) throw iterationsSpent(run, answer)
-    const calls = asked.map((each, index) => readOne(tools, each, index))
+    const calls = asked.map((each, index) => ({
+      ...readCall(tools, each),
+      asked: each,
+      isExcess: index >= PARALLEL_MAX,
+    }))
     const problem = problemOf(calls)
     if (wrong !== undefined && problem !== undefined) throw repairFailed(run, wrong, problem)
     wrong = problem
@@ -128,10 +132,6 @@ const toMessage = ({ text, toolCalls = [], items }: Completion): ChatMessage => 
 })
 
 type OneCall = ReadCall & { readonly asked: AskedCall; readonly isExcess: boolean }
-
-function readOne(tools: readonly CrewTool[], asked: AskedCall, index: number): OneCall {
-  return { ...readCall(tools, asked), asked, isExcess: index >= PARALLEL_MAX }
-}
 
 /** What the model has to repair. */
 function problemOf(calls: readonly OneCall[]): string | undefined {

@@ -3,8 +3,7 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import { createForwardProxy } from '../shared/outgoing/forward-proxy.ts'
-import { createLlmGuard } from '../shared/outgoing/llm-guard.ts'
-import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
+import { createLlmGuard, createToolGuard } from '../shared/outgoing/guards.ts'
 import type { Log } from '../shared/log.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
@@ -12,7 +11,15 @@ import { createApp } from './app.ts'
 import { crewEnv } from './env.ts'
 import { createHabits } from './habits.ts'
 import { createLlm } from './llm.ts'
-import { readDefinition } from './read-definition.ts'
+import { readFile } from 'node:fs/promises'
+import { parseCrewDefinition } from '../platform/definitions/crew-definition.ts'
+import type { CrewDefinition } from '../platform/definitions/crew-definition.ts'
+import { AppError, toError } from '../shared/errors.ts'
+
+interface DefinitionSource {
+  readonly json?: string
+  readonly file?: string
+}
 
 /** The time that a stop takes beside the drain. */
 const CLOSE_MS = 5000
@@ -59,4 +66,28 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     onDrain: () => draining.abort(),
   })
   return { ...service, stopMs: drainMs + CLOSE_MS }
+}
+
+/**
+ * The project version this crew runs. Raises `invalid_configuration` unless exactly one source is
+ * set and valid.
+ */
+async function readDefinition({ json, file }: DefinitionSource): Promise<CrewDefinition> {
+  if ((json === undefined) === (file === undefined)) {
+    const given = json === undefined ? 'neither' : 'both'
+    throw new AppError(
+      'invalid_configuration',
+      `Set exactly one of CREW_DEFINITION and CREW_DEFINITION_FILE (${given} set).`,
+    )
+  }
+  const name = file === undefined ? 'CREW_DEFINITION' : `CREW_DEFINITION_FILE (${file})`
+  try {
+    const input: unknown = JSON.parse(json ?? (await readFile(file ?? '', 'utf8')))
+    return parseCrewDefinition(input)
+  } catch (thrown) {
+    const cause = toError(thrown)
+    throw new AppError('invalid_configuration', `${name} cannot be used: ${cause.message}`, {
+      cause,
+    })
+  }
 }

@@ -102,7 +102,7 @@ export interface Channel {
 }
 
 /** The beginnings of an attempt. */
-export interface StepsOptions {
+interface StepsOptions {
   readonly runId: string
   /** As `stepBase` makes it. */
   readonly base: string

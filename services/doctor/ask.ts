@@ -79,7 +79,7 @@ function problemOf(status: number): string | undefined {
 }
 
 /** Says why an address was not reached. */
-export function describeProblem(thrown: unknown): string {
+function describeProblem(thrown: unknown): string {
   if (thrown instanceof AppError) return thrown.message
   const error = toError(thrown)
   const cause = error.cause instanceof Error ? error.cause : error

@@ -5,7 +5,7 @@ const CHANGES_MAX = 40
 const TEXT_LENGTH_MAX = 200
 
 /** One fact of a report that differs from that of another one. */
-export interface Change {
+interface Change {
   /** `components.database.status` */
   readonly path: string
   /** Absent where the fact is new. */

@@ -19,8 +19,7 @@ import type { Surroundings, Waiting } from './wait.ts'
 
 const EXIT = { ok: 0, degraded: 1, fail: 2, unreachable: 3, misused: 64 } as const
 
-/** The output and the exit code of the command. */
-export interface DoctorResult {
+interface DoctorResult {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string

@@ -52,7 +52,7 @@ the worst.
 `
 
 /** What both ways of diagnosis have in common. */
-export interface ReportOptions extends Selection {
+interface ReportOptions extends Selection {
   readonly timeoutMs: number
   readonly json: boolean
   /** Undefined asks once. */

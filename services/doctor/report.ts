@@ -25,8 +25,7 @@ export const doctorReport = v.looseObject({
 export type DoctorReport = v.InferOutput<typeof doctorReport>
 /** The result of one component. */
 export type DoctorComponent = v.InferOutput<typeof component>
-/** The summary of a report. */
-export type Verdict = DoctorReport['status']
+type Verdict = DoctorReport['status']
 
 /** The answer of an address: a report, or the reason why there is none. */
 export type Answer =

@@ -29,7 +29,7 @@ export function checkSelection(selection: Selection, names: readonly string[]): 
 }
 
 /** Leaves the selected components in a report, and judges it by them. */
-export function selectFrom(report: DoctorReport, selection: Selection): DoctorReport {
+function selectFrom(report: DoctorReport, selection: Selection): DoctorReport {
   if (selection.only.length + selection.skip.length === 0) return report
   checkSelection(selection, Object.keys(report.components))
   const components = Object.fromEntries(

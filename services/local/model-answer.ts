@@ -29,10 +29,14 @@ export function composeAnswer(messages: readonly Said[]): string {
   const context = section(asked, 'Context from earlier tasks')
   const subject = subjectOf(task)
   const isProse = /paragraph|sentence[^s]|summary|briefing|reply|words/i.test(expected)
-  const body = isProse ? asParagraph(subject) : asList(subject, countOf(expected))
+  const body = isProse
+    ? REMARKS.map((remark) => remark(subject)).join(' ')
+    : asList(subject, countOf(expected))
   const source = context === undefined ? [] : [`It builds on: ${shorten(heading(context), 120)}.`]
   const results = messages.filter(({ role }) => role === 'tool')
-  const found = results.map(({ text }) => `A tool answered: ${oneLine(text)}`)
+  const found = results.map(
+    ({ text }) => `A tool answered: ${shorten(text.trim().replaceAll(/\s+/g, ' '), 160)}`,
+  )
   const note = 'Written by the built-in demo model from the words of the prompt alone.'
   return [task, body, ...found, ...source, note].join('\n\n')
 }
@@ -45,8 +49,6 @@ function section(text: string, name: string): string | undefined {
   const end = rest.search(/\n\n(Expected output:|Context from earlier tasks:|Answer with )/)
   return end < 0 ? rest : rest.slice(0, end)
 }
-
-const oneLine = (text: string): string => shorten(text.trim().replaceAll(/\s+/g, ' '), 160)
 const firstLine = (text: string): string => shorten(text.trim().split('\n')[0] ?? '', 160)
 
 function heading(context: string): string {
@@ -90,5 +92,3 @@ function asList(subject: string, count: number): string {
   const remarks = Array.from({ length: count }, (_, index) => REMARKS[index % REMARKS.length])
   return remarks.map((remark, index) => `${index + 1}. ${remark?.(subject)}`).join('\n')
 }
-
-const asParagraph = (subject: string): string => REMARKS.map((remark) => remark(subject)).join(' ')

@@ -106,7 +106,10 @@ function refuse(c: Context, status: 400 | 404 | 413, error: { message: string; p
 
 function complete(request: CompletionRequest) {
   const messages = request.messages.map(({ role, content: said }) => ({ role, text: textOf(said) }))
-  const digest = digestOf([request.model, messages])
+  const digest = createHash('sha256')
+    .update(JSON.stringify([request.model, messages]))
+    .digest('hex')
+    .slice(0, 24)
   const call = request.tool_choice === 'none' ? null : callOf(request)
   const { message: said, finish_reason } = call
     ? asCall(`call_${digest}`, call)
@@ -198,5 +201,3 @@ type Content = CompletionRequest['messages'][number]['content']
 const textOf = (said: Content): string =>
   typeof said === 'string' ? said : (said ?? []).map(({ text }) => text).join('\n')
 const countTokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
-const digestOf = (value: unknown): string =>
-  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 24)

@@ -5,7 +5,6 @@ import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { readActingFor } from './acting-for.ts'
 import { createTokenDesk } from './access-token.ts'
-import { requireApiKey } from './api-key.ts'
 import type { OauthApp, OauthDeps } from './context.ts'
 import { callbackRoutes } from './routes/callback.ts'
 import { connectionRoutes } from './routes/connections.ts'
@@ -13,6 +12,16 @@ import { answerError } from './routes/errors.ts'
 import { ownConnectionRoutes } from './routes/own-connections.ts'
 import { tokenRoutes } from './routes/token.ts'
 import { PAGE_POLICY } from './views/callback-page.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { bearerToken } from '../shared/http/bearer-token.ts'
+import { singleHeader } from '../shared/http/single-header.ts'
+
+/** Well under Node's limit for all headers. */
+const KEY_LENGTH_MAX = 4096
+
+const REALM = 'Bearer realm="oauth"'
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** The paths that only the other services of the platform may call. */
 const KEYED = [
@@ -57,4 +66,27 @@ export function createApp(deps: OauthDeps): Hono<OauthApp> {
   app.route('/', tokenRoutes(getAccessToken))
   app.route('/', ownConnectionRoutes(deps, getAccessToken))
   return app
+}
+
+/**
+ * Lets a call pass that has exactly one Authorization header, with the API key. The time reveals
+ * nothing of the key.
+ */
+function requireApiKey(key: string): MiddlewareHandler<OauthApp> {
+  const expected = digestOf(key)
+  return async function authenticate(c, next) {
+    const given = bearerToken(singleHeader(c, 'authorization') ?? '')
+    const key = given !== undefined && given.length <= KEY_LENGTH_MAX ? given : undefined
+    const isEqual = timingSafeEqual(digestOf(key ?? ''), expected)
+    if (key === undefined || !isEqual) throw refuse(key !== undefined)
+    await next()
+  }
+}
+
+function refuse(hasKey: boolean): AppError {
+  const message = hasKey
+    ? 'The API key is not the one of this service: compare PLATFORM_OAUTH_API_KEY on both sides.'
+    : 'Send exactly one header of the form `Authorization: Bearer <PLATFORM_OAUTH_API_KEY>`.'
+  const challenge = hasKey ? `${REALM}, error="invalid_token"` : REALM
+  return new AppError('invalid_token', message, { headers: { 'www-authenticate': challenge } })
 }

@@ -32,8 +32,7 @@ export interface Link {
   readonly expiresAt: Date
 }
 
-/** The session in which an authorization begins. */
-export interface LinkSession {
+interface LinkSession {
   /** Tells the session from all others; stored as a hash. */
   readonly binding: string
   /** The page of that session which takes the answer of the provider. */

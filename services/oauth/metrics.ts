@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { AppError } from '../shared/errors.ts'
 
 /** What became of the refresh of a token. */
-export type RefreshResult = 'refreshed' | 'refused' | 'failed'
+type RefreshResult = 'refreshed' | 'refused' | 'failed'
 
 /** Counts the tokens that this service hands out and refreshes. */
 export interface OauthMetrics {

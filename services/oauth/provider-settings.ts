@@ -5,7 +5,7 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 
 /** The parameters of an authorization or token request that settings may not replace. */
-export const RESERVED: ReadonlySet<string> = new Set([
+const RESERVED: ReadonlySet<string> = new Set([
   'response_type',
   'response_mode',
   'client_id',

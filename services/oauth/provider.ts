@@ -48,8 +48,7 @@ export interface Provider {
   userInfoUrl(): Promise<string | undefined>
 }
 
-/** The limits of the calls to a provider. */
-export interface ProviderCalls {
+interface ProviderCalls {
   readonly timeoutMs: number
   /** Set: an organization chose its addresses. */
   readonly guarded?: GuardedCalls | undefined

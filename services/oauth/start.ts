@@ -10,9 +10,8 @@ import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../shared/outgoing/guard.ts'
-import { createMetrics, serveMetrics } from '../shared/http/metrics.ts'
-import { serve } from '../shared/http/serve.ts'
-import type { Service } from '../shared/http/serve.ts'
+import { createMetrics, serveWithMetrics } from '../shared/http/metrics.ts'
+import type { MeteredService } from '../shared/http/metrics.ts'
 import { createApp } from './app.ts'
 import type { OauthDeps } from './context.ts'
 import { oauthEnv } from './env.ts'
@@ -29,8 +28,7 @@ import { createVault } from './vault.ts'
 const PROVIDER_TIMEOUT_MS = 8000
 const DRAIN_MS = 17_000
 
-/** Options for tests and for `npm start`. */
-export interface StartOptions {
+interface StartOptions {
   readonly log?: Log
   /**
    * The time in which a stopping service still takes requests, with `/health` at 503.
@@ -41,17 +39,14 @@ export interface StartOptions {
   readonly providerTimeoutMs?: number
 }
 
-/** An OAuth service that runs. */
-export interface OauthService extends Service {
-  /** Absent without METRICS_PORT. */
-  readonly metricsUrl?: string
-}
-
 /**
  * Starts the OAuth service. Raises `invalid_configuration`; an unavailable database only makes
  * `/health` fail.
  */
-export async function start(source: EnvSource, options: StartOptions = {}): Promise<OauthService> {
+export async function start(
+  source: EnvSource,
+  options: StartOptions = {},
+): Promise<MeteredService> {
   const config = readEnv(oauthEnv, source)
   const settings = readProviders(config.OAUTH_PROVIDERS, {
     source,
@@ -63,33 +58,19 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const registry = createMetrics()
   const draining = new AbortController()
   const opened = openApp({ config, settings, log, timeoutMs, registry, draining: draining.signal })
-  let metrics: Service | undefined
-  const close = () => Promise.all([opened.close(), metrics?.stop()])
-  try {
-    const { HOST: host, PORT: port, METRICS_PORT } = config
-    metrics = await serveMetrics(registry, { port: METRICS_PORT, host, log })
-    const service = await serve({
-      // The bindings are what @hono/node-server passes.
-      fetch: (request, env) => opened.app.fetch(request, env as HttpBindings),
-      port,
-      host,
-      log,
-      lingerMs: options.lingerMs ?? 5000,
-      drainMs: DRAIN_MS,
-      onDrain: () => draining.abort(),
-    })
-    return {
-      url: service.url,
-      ...(metrics ? { metricsUrl: metrics.url } : {}),
-      async stop() {
-        await service.stop()
-        await close()
-      },
-    }
-  } catch (thrown) {
-    await close()
-    throw thrown
-  }
+  return serveWithMetrics({
+    // The bindings are what @hono/node-server passes.
+    fetch: (request, env) => opened.app.fetch(request, env as HttpBindings),
+    port: config.PORT,
+    host: config.HOST,
+    metricsPort: config.METRICS_PORT,
+    registry,
+    log,
+    lingerMs: options.lingerMs ?? 5000,
+    drainMs: DRAIN_MS,
+    onDrain: () => draining.abort(),
+    close: opened.close,
+  })
 }
 
 interface AppParts extends Pick<OauthDeps, 'settings' | 'log' | 'timeoutMs'> {

@@ -10,8 +10,7 @@ import { tokenHeader } from '../shared/outgoing/token-header.ts'
 import type { AccessToken, GetAccessToken } from './access-token.ts'
 import type { OauthDeps } from './context.ts'
 
-/** The findings of a test. */
-export interface TestResult {
+interface TestResult {
   readonly ok: boolean
   readonly message: string
 }

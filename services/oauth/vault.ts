@@ -3,7 +3,7 @@ import { createVault as createSharedVault } from '../shared/vault.ts'
 import type { Opened } from '../shared/vault.ts'
 
 /** The context of a sealed secret, in which alone it opens. */
-export interface SealContext {
+interface SealContext {
   readonly connectionId: string
   readonly field: 'access_token' | 'refresh_token' | 'code_verifier' | 'client_secret'
 }

@@ -6,8 +6,7 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import { checkRequest } from './check-request.ts'
 import { passOn, refuse } from './pass-on.ts'
 
-/** The dependencies of the gate. */
-export interface GateDeps {
+interface GateDeps {
   readonly url: string
   readonly key: string | undefined
   readonly log: Log

@@ -7,7 +7,7 @@ import {
 import type { RegistryAction } from '../shared/registry-credentials.ts'
 
 /** A request as far as the gate decides by it. */
-export interface GatedRequest {
+interface GatedRequest {
   readonly method: string
   /** Path and query, as they were sent. */
   readonly url: string
@@ -15,7 +15,7 @@ export interface GatedRequest {
 }
 
 /** What becomes of a request: it goes on with this path and query, or is refused. */
-export type GateDecision =
+type GateDecision =
   | { readonly path: string }
   | {
       readonly status: 401 | 403

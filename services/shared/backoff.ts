@@ -1,5 +1,5 @@
 /** The first and the longest wait of a series of attempts. */
-export interface Backoff {
+interface Backoff {
   readonly firstMs: number
   readonly maxMs: number
 }

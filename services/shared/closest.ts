@@ -1,5 +1,5 @@
 /** The name nearest to a misspelt one, if one is near enough to be meant. */
-export function closest(name: string, candidates: readonly string[]): string | undefined {
+function closest(name: string, candidates: readonly string[]): string | undefined {
   const reach = Math.max(1, Math.floor(name.length / 3))
   const ranked = candidates
     .map((candidate) => ({ candidate, edits: edits(name.toLowerCase(), candidate.toLowerCase()) }))

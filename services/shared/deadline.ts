@@ -1,7 +1,6 @@
 import { AppError } from './errors.ts'
 
-/** The limit of one outgoing call. */
-export interface Deadline {
+interface Deadline {
   /** The callee, for the message: `collector health`. */
   readonly name: string
   readonly timeoutMs: number

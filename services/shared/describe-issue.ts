@@ -23,12 +23,11 @@ export function describeIssue(issue: v.BaseIssue<unknown>, root: string): string
   const path = issue.path ?? []
   // What is wrong with a key is said of the object that has it.
   const isOfKey = issue.type === 'strict_object' && path.at(-1)?.origin === 'key'
-  const place = (isOfKey || isMissing(issue) ? path.slice(0, -1) : path).map(toStep).join('')
+  const place = (isOfKey || isMissing(issue) ? path.slice(0, -1) : path)
+    .map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
   return `${place.replace(/^\./, '') || root}: ${issue.message}`
 }
 
 const isMissing = ({ type, received, path }: v.BaseIssue<unknown>): boolean =>
   type === 'strict_object' && received === 'undefined' && path !== undefined
-
-const toStep = ({ key }: v.IssuePathItem): string =>
-  typeof key === 'number' ? `[${key}]` : `.${String(key)}`

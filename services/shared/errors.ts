@@ -26,8 +26,7 @@ export type ErrorCode = keyof typeof STATUS
 /** All codes, for the document that lists them. */
 export const ERROR_CODES: readonly string[] = Object.keys(STATUS)
 
-/** The parts of an `AppError` that most do without. */
-export interface AppErrorOptions {
+interface AppErrorOptions {
   /** Machine-readable facts for the caller; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>
   /** Response headers the failure demands, such as `WWW-Authenticate` or `Retry-After`. */

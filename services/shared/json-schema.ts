@@ -48,7 +48,8 @@ function describe(errors: readonly OutputUnit[]): string[] {
   const leaves = errors.filter(
     ({ keyword, instanceLocation: at }) =>
       keyword !== 'false' &&
-      (!SURROUNDING.has(keyword) || !errors.some((other) => isInside(other.instanceLocation, at))),
+      (!SURROUNDING.has(keyword) ||
+        !errors.some((other) => other.instanceLocation.startsWith(`${at}/`))),
   )
   const said = leaves.map(({ instanceLocation, error }) => {
     const place = instanceLocation.replace(/^#\/?/, '')
@@ -58,5 +59,3 @@ function describe(errors: readonly OutputUnit[]): string[] {
 }
 
 const SURROUNDING = new Set(['properties', 'items', 'prefixItems', 'allOf', '$ref'])
-
-const isInside = (inner: string, outer: string): boolean => inner.startsWith(`${outer}/`)

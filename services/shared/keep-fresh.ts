@@ -1,5 +1,5 @@
 /** The times for which a value is good. */
-export interface Freshness {
+interface Freshness {
   /** A value is loaded again after this; the old one is good for as long as that fails. */
   readonly freshMs: number
   /** The time for which the old value serves after a failure, before the next try. */

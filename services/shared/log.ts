@@ -8,8 +8,7 @@ import { isObject } from './is-object.ts'
 /** The log of a service: one JSON object a line. */
 export type Log = Logger
 
-/** The service, and how much of it is logged. */
-export interface LogOptions {
+interface LogOptions {
   /** The service: `web`, `worker`, … */
   readonly name: string
   readonly level?: string

@@ -13,8 +13,7 @@ export interface OauthServiceAccess {
   readonly apiKey: string
 }
 
-/** A call of the OAuth service. */
-export interface OauthServiceCall {
+interface OauthServiceCall {
   readonly path: string
   /** @default GET */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'

@@ -6,7 +6,7 @@ export const REGISTRY_ACTIONS = ['pull', 'push'] as const
 export type RegistryAction = (typeof REGISTRY_ACTIONS)[number]
 
 /** A name and a password, as HTTP Basic has them. */
-export interface RegistryCredential {
+interface RegistryCredential {
   readonly username: string
   readonly password: string
 }

@@ -18,14 +18,14 @@ export interface Opened {
  * Seals secrets for the database with AES-256-GCM. A secret that is sealed for one place does not
  * open at another.
  */
-export interface Vault {
+interface Vault {
   seal(secret: string, place: string): Buffer
   /** Undefined when the secret was changed, moved, or sealed with another key. */
   open(sealed: Buffer, place: string): Opened | undefined
 }
 
 /** The texts that a vault derives its keys from. */
-export interface VaultKeys {
+interface VaultKeys {
   /** The kind of secrets; other labels make other keys of the same text. */
   readonly label: string
   /** A text of the operator's; the key is derived from it. */

@@ -49,7 +49,7 @@ export interface Behaviour {
 }
 
 /** What a worker may do while a run goes on. */
-export interface Worker {
+interface Worker {
   readonly tell: (line: { readonly ack?: number; readonly stop?: true }) => void
   /** Ends the connection. */
   readonly leave: () => void

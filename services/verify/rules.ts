@@ -2,7 +2,7 @@ import type { CrewEvent } from '../platform/crew-contract/crew-protocol.ts'
 import type { Attempt, HeardLine } from './attempt.ts'
 
 /** What an attempt is held against. */
-export interface Expected {
+interface Expected {
   /** The crew has the capability `journal`. */
   readonly isJournaled: boolean
   /** The keys of the steps that the kickoff's journal had. */

@@ -39,7 +39,7 @@ export async function checkHealth({ url }: VerifyOptions): Promise<string[]> {
 }
 
 /** What a crew says of itself, and what is wrong with that. */
-export interface Description {
+interface Description {
   readonly isJournaled: boolean
   readonly takesFiles: boolean
   readonly problems: readonly string[]

@@ -10,7 +10,7 @@ import { explain } from './surroundings.ts'
 const EXIT = { ok: 0, fail: 1, unreachable: 3, misused: 64 } as const
 
 /** Where the command writes. */
-export interface Output {
+interface Output {
   readonly out: (text: string) => void
   readonly err: (text: string) => void
 }

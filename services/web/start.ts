@@ -8,10 +8,9 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
-import { createMetrics, serveMetrics } from '../shared/http/metrics.ts'
+import { createMetrics, serveWithMetrics } from '../shared/http/metrics.ts'
+import type { MeteredService } from '../shared/http/metrics.ts'
 import { inClusterAddress } from '../shared/kubernetes/client.ts'
-import { serve } from '../shared/http/serve.ts'
-import type { Service } from '../shared/http/serve.ts'
 import { countSpans } from '../shared/tracing/span-metrics.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import type { SpanSender, SpanSenderOptions } from '../shared/tracing/span-sender.ts'
@@ -43,17 +42,14 @@ export interface StartOptions {
   readonly diagnostics?: Pick<DiagnosticsDeps, 'kubernetes' | 'limits'>
 }
 
-/** A web service that runs. */
-export interface WebService extends Service {
-  /** Absent without METRICS_PORT. */
-  readonly metricsUrl?: string
-}
-
 /**
  * Starts the web service. Raises `invalid_configuration`; without its database, only `/health`
  * fails.
  */
-export async function start(source: EnvSource, options: StartOptions = {}): Promise<WebService> {
+export async function start(
+  source: EnvSource,
+  options: StartOptions = {},
+): Promise<MeteredService> {
   const config = readEnv(webEnv, source)
   const log = options.log ?? createLog({ name: 'web', level: config.LOG_LEVEL })
   const problem = tokenProblem(config)
@@ -80,36 +76,20 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const traceTokens = collector && openTraceTokens(collector, endpointOf(config, collector))
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
   const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
-  let metrics: Service | undefined
-  const close = async (): Promise<void> => {
-    await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop(), spans?.stop()])
-  }
-  try {
-    const { HOST: host, PORT: port, METRICS_PORT } = config
-    metrics = await serveMetrics(registry, { port: METRICS_PORT, host, log })
-    const service = await serve({
-      // The bindings are what @hono/node-server passes.
-      fetch: (request, env) => app.fetch(request, env as HttpBindings),
-      port,
-      host,
-      log,
-      lingerMs: options.lingerMs ?? 5000,
-      requestTimeoutMs: UPLOAD_MS,
-      bodyBytesMin: BODY_BYTES_MIN,
-      onDrain: () => stopping.abort(),
-    })
-    return {
-      url: service.url,
-      ...(metrics ? { metricsUrl: metrics.url } : {}),
-      async stop() {
-        await service.stop()
-        await close()
-      },
-    }
-  } catch (thrown) {
-    await close()
-    throw thrown
-  }
+  return serveWithMetrics({
+    // The bindings are what @hono/node-server passes.
+    fetch: (request, env) => app.fetch(request, env as HttpBindings),
+    port: config.PORT,
+    host: config.HOST,
+    metricsPort: config.METRICS_PORT,
+    registry,
+    log,
+    lingerMs: options.lingerMs ?? 5000,
+    requestTimeoutMs: UPLOAD_MS,
+    bodyBytesMin: BODY_BYTES_MIN,
+    onDrain: () => stopping.abort(),
+    close: () => Promise.all([sql.end({ timeout: 5 }), database.close(), spans?.stop()]),
+  })
 }
 
 /** The number of the last migration; undefined where they do not lie beside this program. */

@@ -7,8 +7,7 @@ import { metricsApp } from '../shared/http/metrics.ts'
 import { problemResponse } from '../shared/http/problem.ts'
 import type { QueueSize } from '../platform/runs/queue-size.ts'
 
-/** The dependencies of a worker's HTTP surface. */
-export interface AppDeps {
+interface AppDeps {
   readonly log: Log
   readonly registry: Registry
   /** False when the loop hangs: then the worker has to be restarted. */

@@ -2,7 +2,7 @@ import { forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
-import { keepTurning } from './run/keep-turning.ts'
+import { keepTurning } from './run/loop.ts'
 
 const EVERY_MS = 5000
 

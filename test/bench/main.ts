@@ -6,18 +6,14 @@ Runs one measurement, alone on the machine if it can be, and prints its tables;
 test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
-  roll-ups         lists and totals of 91 days, a million traces and a million texts; words behind
-                   it choose questions, such as: totals histogram
   collector DIR    against the collector of another checkout and one connection of psql, in
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
   day [MILLIONS] [SECONDS]
                    spans at the rate of so many millions a day (1000), nine light ones to a model
                    call, for so long (300): what a day of that takes
-  citus            a trace database on Citus against a plain one, a node that is added and a
-                   day that is dropped under load; needs CITUS_DATABASE_URL (test/citus); parts:
-                   ingest, reads, operation
-  encodings        JSON against protobuf, from bodies to rows
+  citus            a node that is added and a day that is dropped under load; needs
+                   CITUS_DATABASE_URL (test/citus)
   reads            one trace of 50,000 spans and 1 GB
   pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
                    behind it keeps the data for the next time
@@ -25,15 +21,11 @@ test/bench/README.md has the method.
   journal          the time between two steps of a run, with its journal, with a budget, and
                    without, and a bare commit beside it; a directory behind it holds the data of
                    PostgreSQL, such as /dev/shm, which has no disk; names of loads behind that
-                   choose some: plain, journal, budget, row, bare-plain, bare-journal,
-                   long-plain, long-journal
+                   choose some: plain, journal, budget, row, long-plain, long-journal
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
-  source           from a project to its crew online, as a process, as a pod that installs it and
-                   as an image, with empty caches and full ones; words behind it are the project,
-                   plain or crewai, and the number of rounds (3)
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -51,17 +43,14 @@ async function benchCollector(other?: string, ...loads: string[]): Promise<void>
 
 const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
-  'roll-ups': async (...words) => (await import('./roll-ups/run.ts')).run(...words),
   day: async (...words) => (await import('./collector/day.ts')).simulateDay(...words),
-  citus: async (...parts) => (await import('./citus/run.ts')).run(...parts),
-  encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
+  citus: async () => (await import('./citus/run.ts')).run(),
   reads: async () => (await import('./reads/run.ts')).run(),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   queue: async () => (await import('./queue/run.ts')).run(),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   console: () => benchByTestRunner('console'),
-  source: async (...words) => (await import('./source/run.ts')).run(...words),
   'automation-api': () => benchByTestRunner('automation-api'),
 }
 

@@ -8,7 +8,7 @@ import { leaveInDoubt } from './in-doubt.ts'
 import { killNode, listPrepared, openStage, startNodes, withNode } from './stage.ts'
 import type { NodeName, Stage } from './stage.ts'
 
-export interface KillsReport extends Stored {
+interface KillsReport extends Stored {
   /** How often each fault happened. */
   readonly faults: Readonly<Record<string, number>>
   /** Transactions that were prepared and not ended when the nodes were up again. */

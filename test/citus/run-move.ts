@@ -15,7 +15,7 @@ import { countStored } from './count-stored.ts'
 import type { Stored } from './count-stored.ts'
 import { startNodes, withNode } from './stage.ts'
 
-export interface MoveReport extends Stored {
+interface MoveReport extends Stored {
   /** Acknowledged by the plain database, before it was copied. */
   readonly copied: number
   /** From the end of the collector on the plain database to the start of the one on Citus. */

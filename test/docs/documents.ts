@@ -17,7 +17,7 @@ export const DOCUMENTS: readonly string[] = [
 
 export const readDocument = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-export interface Block {
+interface Block {
   readonly document: string
   readonly language: string
   readonly code: string

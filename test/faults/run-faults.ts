@@ -21,7 +21,7 @@ import {
 } from './stage.ts'
 import type { Stage } from './stage.ts'
 
-export interface FaultOptions {
+interface FaultOptions {
   /** Of the collector and of PostgreSQL, by turns. */
   readonly kills: number
   readonly seed: number

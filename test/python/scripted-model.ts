@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { startHttpServer } from '../support/http-server.ts'
 
 /** A request for a chat completion, as far as it matters here. */
-export interface Asked {
+interface Asked {
   readonly model: string
   readonly messages: readonly { readonly role: string; readonly content?: unknown }[]
   readonly tools?: readonly { readonly function: { readonly name: string } }[]

@@ -8,7 +8,7 @@ import { createAuthMetrics } from '../../services/web/gate/access-token/metrics.
 import { createLimitMetrics } from '../../services/web/gate/callers/limit-metrics.ts'
 import { createDiagnosisMetrics } from '../../services/web/diagnostics/metrics.ts'
 import { registerBudgetGauges } from '../../services/worker/run/budget-metrics.ts'
-import { registerCrewMetrics } from '../../services/worker/deployments/crew-metrics.ts'
+import { registerCrewMetrics } from '../../services/worker/deployments/start-crews.ts'
 import { createWorkerMetrics } from '../../services/worker/run/metrics.ts'
 
 interface Alert {

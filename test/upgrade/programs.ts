@@ -23,7 +23,7 @@ export interface Place {
 }
 
 /** A program that runs. */
-export interface Running {
+interface Running {
   readonly url: string
   readonly port: number
   /** Ends it as Kubernetes would; returns its exit code. */

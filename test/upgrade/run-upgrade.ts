@@ -15,7 +15,7 @@ import type { Release } from './releases.ts'
 
 const ORGANIZATION = 'Acme'
 
-export interface UpgradeOptions {
+interface UpgradeOptions {
   /** The commit or tag of the former release. */
   readonly from: string
   /** Runs in each of the phases. */
@@ -24,7 +24,7 @@ export interface UpgradeOptions {
 }
 
 /** What became of all that was sent in the course of an upgrade that is taken back once. */
-export interface UpgradeReport {
+interface UpgradeReport {
   readonly from: string
   readonly runs: number
   readonly traces: number

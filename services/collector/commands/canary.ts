@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /** A small trace that is unlike any other, as an OTLP JSON request. */
-export interface Canary {
+interface Canary {
   readonly traceId: string
   readonly request: CanaryRequest
 }
@@ -12,7 +12,7 @@ interface Attribute {
 }
 
 /** A span that is written to be read back. */
-export interface CanarySpan {
+interface CanarySpan {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId?: string
@@ -24,7 +24,7 @@ export interface CanarySpan {
 }
 
 /** A request to the collector, and how long it may take. */
-export interface CanaryRequest {
+interface CanaryRequest {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] }
     readonly scopeSpans: readonly {

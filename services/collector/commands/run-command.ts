@@ -55,7 +55,11 @@ export async function runCommand(args: readonly string[], source: EnvSource): Pr
   }
   try {
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-    if (!command) throw unknownCommand(name)
+    if (!command)
+      throw new AppError(
+        'invalid_configuration',
+        `There is no command ${JSON.stringify(name)}.\n\n${USAGE}`,
+      )
     const code = await command(rest, source, output)
     if (typeof code === 'number') process.exitCode = code
   } catch (thrown) {
@@ -63,6 +67,3 @@ export async function runCommand(args: readonly string[], source: EnvSource): Pr
     process.exitCode = NOT_TRIED
   }
 }
-
-const unknownCommand = (name: string): AppError =>
-  new AppError('invalid_configuration', `There is no command ${JSON.stringify(name)}.\n\n${USAGE}`)

@@ -93,7 +93,7 @@ export const KIND_WORDS: Readonly<Record<OperationKind, readonly string[]>> = {
 }
 
 /** The kinds of a library's spans by their names. */
-export interface NamedKinds {
+interface NamedKinds {
   /** The name of the instrumentation scope, as the library has it. */
   readonly scope: string
   /** By the name of the span; a name that ends with `*` stands for all that begin so. */

@@ -10,7 +10,7 @@ export type MessageSource =
   | { readonly text: string }
 
 /** The sources of each side in their order: the first that yields a message wins. */
-export interface MessageKeys {
+interface MessageKeys {
   /** The instructions of the system; they come before the messages. */
   readonly instructions: readonly string[]
   readonly input: readonly MessageSource[]

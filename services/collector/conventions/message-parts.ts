@@ -67,7 +67,7 @@ function toPart(
   body: JsonObject,
 ): Part | undefined {
   if (meaning === 'call') return toCall(body)
-  if (meaning === 'result') return toResult(body)
+  if (meaning === 'result') return toolResult(idOf(body), memberOf(body, MEMBERS.result) ?? '')
   if (meaning === 'image') return toImage(body)
   if (meaning === undefined) return undefined
   const found = memberOf(body, MEMBERS.text)
@@ -93,10 +93,6 @@ export function toCall(body: JsonObject): Part | undefined {
     name,
     arguments: unpack(memberOf(inner, MEMBERS.arguments) ?? {}),
   }
-}
-
-function toResult(body: JsonObject): Part {
-  return toolResult(idOf(body), memberOf(body, MEMBERS.result) ?? '')
 }
 
 const idOf = (body: JsonObject): { id?: string } => {

@@ -9,7 +9,7 @@ import { MAX_MESSAGES } from './message.ts'
 import type { Message, Messages } from './message.ts'
 
 /** The columns of a row of `spans` that may hold messages, each the text of a JSON document. */
-export interface MessageColumns {
+interface MessageColumns {
   readonly attributes: string | null
   readonly payload: string | null
   readonly events: string | null

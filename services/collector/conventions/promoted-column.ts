@@ -14,7 +14,7 @@ export interface PromotedColumn {
 export type Source = string | JsonText | JsonSum | JsonMember
 
 /** An attribute whose text is a string of JSON, with the quotes. */
-export interface JsonText {
+interface JsonText {
   readonly json: string
 }
 
@@ -28,6 +28,6 @@ export interface JsonSum extends JsonText {
 }
 
 /** A member of an attribute whose text is a JSON object, which is a short text. */
-export interface JsonMember extends JsonText {
+interface JsonMember extends JsonText {
   readonly text: string
 }

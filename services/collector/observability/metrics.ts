@@ -120,7 +120,7 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
 const REPLICA_STATES = ['up', 'behind', 'down'] as const
 
 /** Values that are read at each scrape. */
-export interface Observed {
+interface Observed {
   readonly queueRows: () => number
   readonly queueBytes: () => number
   readonly capacityBytes: () => number

@@ -39,7 +39,7 @@ const BAD_REQUEST_TYPE = 'type.googleapis.com/google.rpc.BadRequest'
 const RETRY_INFO_TYPE = 'type.googleapis.com/google.rpc.RetryInfo'
 
 /** The fields of a google.rpc.Status. */
-export interface Status {
+interface Status {
   /** A gRPC code. */
   readonly code: number
   readonly message: string

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
-import { organizationOfResource } from './resource-organization.ts'
+import { isOrganizationName } from '../../shared/organization-name.ts'
+
+/** The attribute in which the platform's own services say whose spans they send. */
+const ORGANIZATION_KEY = 'organization_id'
 
 /** A resource or an instrumentation scope: what many spans of one organization share. */
 export interface Identity {
@@ -20,7 +23,7 @@ export interface Identity {
  * Returns the identity of a document, which lies in `bytes`. A resource of no organization may name
  * its own.
  */
-export type FindIdentity = (kind: Identity['kind'], bytes: Buffer, organization: string) => Identity
+type FindIdentity = (kind: Identity['kind'], bytes: Buffer, organization: string) => Identity
 
 const CACHED_MAX = 4096
 const CACHED_CHARS_MAX = 4 << 20
@@ -53,4 +56,13 @@ function describe(kind: Identity['kind'], bytes: Buffer, given: string): Identit
   if (organization !== '') hash.update(`\0${organization}\0`)
   const idBytes = hash.update(bytes).digest().subarray(0, 8)
   return { kind, organization, id: idBytes.readBigInt64BE().toString(), idBytes, document }
+}
+
+/** The organization that the document of a resource names; empty when it names none. */
+export function organizationOfResource(document: string): string {
+  if (!document.includes(ORGANIZATION_KEY)) return ''
+  // The transcoder wrote it: an object with an object of attributes.
+  const { attributes } = JSON.parse(document) as { attributes: Record<string, unknown> }
+  const named = Object.hasOwn(attributes, ORGANIZATION_KEY) ? attributes[ORGANIZATION_KEY] : ''
+  return isOrganizationName(named) ? named : ''
 }

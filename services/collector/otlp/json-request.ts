@@ -24,10 +24,10 @@ interface JsonModule extends FieldTable {
 }
 
 /** Writes a body in OTLP's JSON encoding as the same message in protobuf. */
-export type RewriteJson = (body: Buffer) => Buffer
+type RewriteJson = (body: Buffer) => Buffer
 
 /** How a message is written. */
-export interface RewriterOptions {
+interface RewriterOptions {
   /**
    * Long texts are not copied: what is written says where they lie in the body. Only the transcoder
    * reads that.

@@ -2,7 +2,7 @@ import type { PromotedColumn, Source } from '../conventions/promoted-column.ts'
 import { DOCUMENTS, ROW_ORDER } from './promoted-keys.ts'
 
 /** Notes the value of a promoted column: a text, or a number, NaN for one that it cannot hold. */
-export type SetValue = (column: number, rank: number, value: number | string) => void
+type SetValue = (column: number, rank: number, value: number | string) => void
 
 interface Sum {
   readonly column: number

@@ -36,8 +36,7 @@ export const ROW_ORDER: readonly PromotedColumn[] = [
 ]
 
 /** The place of a promoted column among those of a row. */
-export const placeOfColumn = (name: string): number =>
-  ROW_ORDER.findIndex(({ column }) => column === name)
+const placeOfColumn = (name: string): number => ROW_ORDER.findIndex(({ column }) => column === name)
 
 /** The name of the attribute. */
 const attributeOf = (source: Source): string => (typeof source === 'string' ? source : source.json)

@@ -72,7 +72,7 @@ const unauthorized = (): AppError =>
   })
 
 /** The reason why a submission failed, for the metrics. */
-export function refusalReason(thrown: unknown): string {
+function refusalReason(thrown: unknown): string {
   const { code, details } = toAppError(thrown)
   if (typeof details['reason'] === 'string') return details['reason']
   if (code === 'payload_too_large') return 'too_large'
@@ -88,8 +88,7 @@ export const onlyTraces = (signal: string): string =>
   `OTEL_${signal.toUpperCase()}_EXPORTER=none at the ` +
   'sender.'
 
-/** The parts of a refusal that its sender sees, whatever the transport. */
-export interface Refusal {
+interface Refusal {
   readonly status: AppError['status']
   readonly message: string
   readonly headers: Readonly<Record<string, string>>

@@ -15,7 +15,7 @@ import { createTranscoderModule } from './transcoder-module.ts'
 import type { TranscoderModule } from './transcoder-module.ts'
 
 /** Spans that start outside are refused; microseconds since 2000. */
-export interface Window {
+interface Window {
   readonly oldest: number
   readonly newest: number
 }

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { AppError } from '../../shared/errors.ts'
 import { instantiate } from './web-assembly.ts'
 import type { SharedBlock } from './web-assembly.ts'
-import { doubleAsJson } from './json-number.ts'
 import { MALFORMATIONS } from './problems.ts'
 import { MAX_COLUMN_BYTES } from './limits.ts'
 import { readSums } from './json-sums.ts'
@@ -61,7 +60,7 @@ export interface TranscoderModule extends PromotedTable, KindTable, RedactionTab
 }
 
 /** The requests of the module to the transcoder that uses it. */
-export interface RequestHost {
+interface RequestHost {
   enlarge(used: number, size: number): void
   /** Of rows whose offsets and start times lie in `notedOffsets` and `notedStarts`. */
   noteRows(count: number): void
@@ -132,4 +131,15 @@ function createTextHost(bytes: Buffer) {
     writeBase64: (from: number, end: number, to: number) =>
       to + bytes.write(bytes.toString('base64', from, end), to, 'latin1'),
   }
+}
+
+/**
+ * JSON has no NaN and no infinities, so they are strings. A whole number keeps a fraction, as in
+ * `3.0`.
+ */
+export function doubleAsJson(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`
+  const digits = Object.is(value, -0) ? '-0' : String(value)
+  const isWhole = Number.isInteger(value) && !digits.includes('e')
+  return isWhole ? `${digits}.0` : digits
 }

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { HttpBindings } from '@hono/node-server'
 import type { MiddlewareHandler } from 'hono'
 import type { CollectorScope } from '../../shared/collector-token.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, toAppError } from '../../shared/errors.ts'
 import type { Authorize } from '../tokens/authorization.ts'
 import type { CollectorMetrics } from '../observability/metrics.ts'
 import { refusedToken } from '../otlp/refusals.ts'
 import type { Grant } from '../tokens/grant.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
 import { readOrganization } from './read-query.ts'
-import { withinTime } from './within-time.ts'
 import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
+import { deadline } from '../../shared/deadline.ts'
 
 /** The parts that admit readers. */
 export interface AdmitDeps {
@@ -49,7 +49,6 @@ const SCOPES: Readonly<Record<string, CollectorScope>> = {
   DELETE: 'traces:delete',
   PUT: 'tokens:revoke',
 }
-const scopeOf = (method: string): CollectorScope => SCOPES[method] ?? 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
@@ -60,7 +59,7 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const scope = scopeOf(c.req.method)
+    const scope = SCOPES[c.req.method] ?? 'traces:read'
     const outcome = await authorize(c.env.incoming.rawHeaders, scope)
     if ('failure' in outcome) {
       metrics.authFailures.inc({ reason: outcome.failure })
@@ -91,3 +90,28 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
 
 const tryAgain = (message: string): AppError =>
   new AppError('unavailable', message, { headers: { 'retry-after': '1' } })
+
+/**
+ * Questions of one answer that together may take so long. Raises `timeout` after that, whatever the
+ * database does.
+ */
+export function withinTime(reader: AnswerReader, totalMs: number): AnswerReader {
+  const ends = performance.now() + totalMs
+  const limit = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const timeoutMs = Math.max(0, ends - performance.now())
+    try {
+      return await deadline({ name: 'The trace database', timeoutMs }, work)
+    } catch (thrown) {
+      if (toAppError(thrown).code !== 'timeout') throw thrown
+      const message = `The answer takes more than ${totalMs} ms; narrow the question.`
+      throw new AppError('timeout', message, { cause: thrown })
+    }
+  }
+  return {
+    organization: reader.organization,
+    lagMs: () => reader.lagMs(),
+    ask: (question) => limit(() => reader.ask(question)),
+    askOnce: (statement) => limit(() => reader.askOnce(statement)),
+    copyOut: (statement, onRow) => limit(() => reader.copyOut(statement, onRow)),
+  }
+}

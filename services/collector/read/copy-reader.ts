@@ -4,7 +4,7 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { createWaitingLine } from '../../shared/waiting-line.ts'
 
 /** Reads many rows at a time, on connections of its own. */
-export interface CopyReader {
+interface CopyReader {
   /**
    * Runs statements of which one is a `copy … to stdout`, in one transaction. `onRow` gets each row
    * while the server sends it. Raises `unavailable`, with `details.sqlstate` where the server gave

@@ -46,7 +46,7 @@ export function sortByOwner<Owned extends Pick<SpanPlace, 'resourceId' | 'scopeI
 }
 
 /** Writes the elements of the list `resourceSpans` of OTLP JSON, as the spans come. */
-export interface SpanWriter {
+interface SpanWriter {
   /** Spans of one resource and scope come together. */
   write(owned: OwnedSpans): string
   end(): string

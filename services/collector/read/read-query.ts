@@ -51,7 +51,7 @@ const searchParameters = v.object({
 })
 
 /** The requested form of a trace; only the skeleton has pages. */
-export type ViewQuery =
+type ViewQuery =
   | { readonly view: 'otlp' | 'summary' }
   | ({ readonly view: 'skeleton' } & Omit<SkeletonQuery, 'traceId'>)
 
@@ -166,7 +166,7 @@ export function readParameters<Schema extends Parameters>(
 
 const SHOWN_MAX = 100
 /** The beginning of what was given, for a message. */
-export const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
+const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
 
 /** Builds the 400 for a parameter. */
 export const invalid = (parameter: string, message: string): AppError =>

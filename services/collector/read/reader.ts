@@ -36,8 +36,7 @@ export interface Readers {
   close(): Promise<void>
 }
 
-/** The limit of a question, and where to say that roles are not to be had. */
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly statementMs?: number
   readonly log: Log
 }

@@ -16,16 +16,17 @@ export function addRevocation(
   app.put('/revoked-tokens/:id', async (c) => {
     c.set('view', 'revoke')
     // An organization would revoke the tokens of others, whose ids it has seen somewhere.
-    if (c.var.grant.organization !== undefined) throw onlyThePlatform()
+    if (c.var.grant.organization !== undefined)
+      throw new AppError(
+        'forbidden',
+        'Tokens are revoked with a token of the platform, without "org".',
+      )
     const id = readTokenId(c.req.param('id'))
     const { reason } = readParameters(revokeParameters, new URL(c.req.url).searchParams)
     const isNew = await revoker.revoke({ id, reason })
     return c.json({ token_id: id, revoked_before: !isNew }, 200, { 'cache-control': 'no-store' })
   })
 }
-
-const onlyThePlatform = (): AppError =>
-  new AppError('forbidden', 'Tokens are revoked with a token of the platform, without "org".')
 
 function readTokenId(id: string): string {
   if (id.length <= MAX_TOKEN_ID_CHARS && !id.includes('\0')) return id

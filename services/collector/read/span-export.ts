@@ -22,7 +22,7 @@ export interface ExportQuery {
 }
 
 /** The last span of a line. */
-export interface ExportPosition {
+interface ExportPosition {
   /** Microseconds since 1970. */
   readonly startUs: string
   /** A UUID. */

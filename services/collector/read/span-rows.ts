@@ -122,7 +122,7 @@ export async function listSpansAt(
 }
 
 /** The spans at these places for a `from`: `spans`, and `nr`, the number of the place. */
-export function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
+function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
   const us = places.map(({ startUs }) => BigInt(startUs))
   const range = {
     firstUs: us.reduce((first, one) => (one < first ? one : first), us[0] ?? 0n),

@@ -9,7 +9,7 @@ import type { SpanRow } from './span-json.ts'
 import { listResources, listScopes } from './span-rows.ts'
 
 /** A span with all that is known of it. */
-export interface SpanView {
+interface SpanView {
   /** As it was sent: a Span of OTLP's JSON encoding. */
   readonly span: object
   readonly resource: object

@@ -1,5 +1,5 @@
 /** An AnyValue of OTLP's JSON encoding. */
-export interface AnyValue {
+interface AnyValue {
   readonly stringValue?: string
   readonly boolValue?: boolean
   /** Decimal digits: a JSON number loses what exceeds 2^53. */

@@ -12,7 +12,7 @@ export interface TailQuery {
 }
 
 /** What ends a tail, or paces it. */
-export interface TailLimits {
+interface TailLimits {
   /** Why the tail is to end; undefined while it goes on. */
   readonly reasonToEnd: () => string | undefined
   /** @default 1_000 */

@@ -11,7 +11,7 @@ import type { SpanPlace } from './span-rows.ts'
  * A trace as the text of an OTLP JSON document (`ExportTraceServiceRequest`), written as it is
  * read.
  */
-export interface TraceDocument {
+interface TraceDocument {
   /**
    * True when the trace is larger than one answer may be: only its first spans are there, and
    * `truncated` says so.

@@ -22,7 +22,7 @@ export interface PartSize {
 }
 
 /** Where parts are looked for. */
-export interface PartsQuery {
+interface PartsQuery {
   /** A UUID. */
   readonly traceId: string
   /** The parts are those behind this span. */

@@ -25,8 +25,7 @@ interface Match {
   readonly found: readonly { readonly in: Place; readonly excerpt: string }[]
 }
 
-/** The spans of a trace in which a text was found, by their start. */
-export interface SearchPage {
+interface SearchPage {
   readonly trace_id: string
   readonly spans_searched: number
   readonly matches: readonly Match[]

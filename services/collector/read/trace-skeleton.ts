@@ -16,7 +16,7 @@ export interface SkeletonQuery {
 }
 
 /** The last span of a page, and the time that the offsets of the trace are counted from. */
-export interface SkeletonPosition {
+interface SkeletonPosition {
   readonly origin: Origin
   /** The start of the span, in nanoseconds since 1970. */
   readonly start: bigint
@@ -31,7 +31,7 @@ export interface Skeleton {
 }
 
 /** Where a skeleton is read from, and how large it may be. */
-export interface SkeletonOptions {
+interface SkeletonOptions {
   readonly maxBytes?: number
   /** What `pricedSpans` returns. @default spans without computed costs */
   readonly source?: string

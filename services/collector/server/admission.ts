@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Memory } from '../otlp/memory.ts'
 
 /** The memory that a request will need. */
-export interface Needs {
+interface Needs {
   /** Bytes of its body. */
   readonly body: number
   /** Bytes more for as long as the body is turned into rows. */

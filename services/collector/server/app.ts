@@ -12,8 +12,7 @@ import type { ReadDeps } from '../read/read-app.ts'
 import { noteRefusal, onlyTraces } from '../otlp/refusals.ts'
 import { encodingOf, retryHeader, takeTraces, TRACES } from './traces-endpoint.ts'
 
-/** The parts of the app. */
-export interface AppDeps extends IngestDeps {
+interface AppDeps extends IngestDeps {
   readonly healthReport: () => HealthReport
   readonly read: Omit<ReadDeps, 'authorize' | 'metrics' | 'log'>
 }

@@ -79,7 +79,9 @@ export async function ingest(deps: IngestDeps, delivery: Delivery): Promise<Buff
   const ticket = admit(deps, content)
   const submission = await submit(deps, { delivery, content, ticket, commit, grant })
   if (deps.clock.isSkewed() && isRefusedByTime(submission.transcript)) throw clockSkew()
-  const rejected = await deps.withinAckTime(submission.settled, notCommitted)
+  const rejected = await deps.withinAckTime(submission.settled, () =>
+    unavailable('not_committed_in_time', 'The database does not answer; try again.'),
+  )
   noteAcknowledged(deps, started)
   const { refused, message } = describe(submission.transcript, rejected)
   return exportResponse(content.encoding, refused, message)
@@ -203,9 +205,6 @@ function count(metrics: CollectorMetrics, transcript: Transcript): void {
   if (droppedAttributes > 0) metrics.droppedItems.inc({ kind: 'attributes' }, droppedAttributes)
   if (droppedItems > 0) metrics.droppedItems.inc({ kind: 'events_and_links' }, droppedItems)
 }
-
-const notCommitted = () =>
-  unavailable('not_committed_in_time', 'The database does not answer; try again.')
 
 const AS_SENT = { refused: 0, message: '' }
 

@@ -19,7 +19,7 @@ export interface ReadLimits extends BodyLimits {
 }
 
 /** The stream of a body; `complete` once all of it has come. */
-export type BodyStream = Readable & Partial<Pick<IncomingMessage, 'complete'>>
+type BodyStream = Readable & Partial<Pick<IncomingMessage, 'complete'>>
 
 /** Room for the beginning of a body whose length is not declared. */
 export const FIRST_BYTES = 64 * 1024

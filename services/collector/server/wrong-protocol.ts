@@ -4,7 +4,7 @@ import type { Log } from '../../shared/log.ts'
 import type { CollectorMetrics } from '../observability/metrics.ts'
 
 /** Metrics and log for wrong protocols. */
-export interface WrongProtocolOptions {
+interface WrongProtocolOptions {
   readonly metrics: CollectorMetrics
   readonly log: Log
   /** Where gRPC is spoken; undefined when it is off. */

@@ -20,7 +20,7 @@ export interface Clock {
 }
 
 /** Clocks that differ by more are not merely imprecise. */
-export const MAX_SKEW_MS = 3_600_000
+const MAX_SKEW_MS = 3_600_000
 
 /**
  * Follows PostgreSQL's clock. Between two answers the time that has passed is counted by a clock

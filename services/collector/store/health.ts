@@ -5,7 +5,7 @@ import type { Replica, ReplicaState } from './replica.ts'
 import type { Revocations } from '../tokens/revocations.ts'
 
 /** The state of a collector between its start and its end. */
-export type Phase = 'starting' | 'running' | 'draining'
+type Phase = 'starting' | 'running' | 'draining'
 
 /** The body of `/health`. */
 export interface HealthReport {
@@ -39,7 +39,7 @@ export interface HealthReport {
 }
 
 /** Facts for the report from elsewhere. */
-export interface Observations {
+interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
   readonly search: SearchState

@@ -21,8 +21,7 @@ import {
   sumOf,
 } from './spans/retention.ts'
 
-/** The parts that the background work uses. */
-export interface MaintenanceOptions {
+interface MaintenanceOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
   /** Where days are dropped: the same one, or the coordinator of Citus. */

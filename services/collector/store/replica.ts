@@ -64,7 +64,7 @@ export function createReplica(
 }
 
 /** The primary, its replica if there is one, and the schema that it needs. */
-export interface FollowOptions {
+interface FollowOptions {
   /** The primary. */
   readonly address: DatabaseAddress
   readonly replica: Replica | undefined

@@ -9,7 +9,7 @@ interface Turning {
 }
 
 /** Work that one collector at a time does in the background. */
-export interface Turns<Session extends Turning> {
+interface Turns<Session extends Turning> {
   readonly open: () => Session | Promise<Session>
   /** Returns the milliseconds to rest. */
   readonly take: (session: Session) => Promise<number>

@@ -26,7 +26,7 @@ export type AuthFailure =
   | 'wrong_scope'
 
 /** The grant of a request, or why it has none. */
-export type Authorized = { readonly grant: Grant } | { readonly failure: AuthFailure }
+type Authorized = { readonly grant: Grant } | { readonly failure: AuthFailure }
 
 /** Checks the raw headers of a request that needs this scope. */
 export type Authorize = (
@@ -44,8 +44,7 @@ export interface Authorization {
   readonly countExpiring: (seconds: number) => number
 }
 
-/** The parts that the check of tokens uses. */
-export interface AuthorizationOptions {
+interface AuthorizationOptions {
   /** The secret, and the previous one while emitters move over. */
   readonly secrets: readonly string[]
   readonly revocations: Pick<Revocations, 'isRevoked'>

@@ -11,7 +11,7 @@ export interface KnownToken {
 }
 
 /** Tokens that were good, so that their signatures are checked once. */
-export interface KnownTokens {
+interface KnownTokens {
   /** The token, if it was good and has not expired; counts as its use. */
   find(text: string, nowMs: number): KnownToken | undefined
   add(text: string, known: KnownToken, nowMs: number): void

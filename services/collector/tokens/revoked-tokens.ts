@@ -2,7 +2,7 @@ import { MAX_REVOCABLE_SECONDS } from '../../shared/collector-token.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 
 /** A token that is refused although its signature is good. */
-export interface RevokedToken {
+interface RevokedToken {
   readonly id: string
   readonly revokedAt: Date
   readonly reason: string | null

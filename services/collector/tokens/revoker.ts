@@ -4,8 +4,7 @@ import { connectDatabase } from '../../shared/postgres/database.ts'
 import type { Revocations } from './revocations.ts'
 import { revokeToken } from './revoked-tokens.ts'
 
-/** The token to revoke. */
-export interface Revocation {
+interface Revocation {
   readonly id: string
   readonly reason: string | undefined
 }

@@ -4,8 +4,7 @@ import type { Log } from '../../shared/log.ts'
 import { pause } from '../../shared/pause.ts'
 import type { Revocations } from './revocations.ts'
 
-/** The parts that follow the list. */
-export interface WatchOptions {
+interface WatchOptions {
   readonly sql: Database
   readonly revocations: Revocations
   /** So short that two tries may fail and a revocation still takes effect in time. */

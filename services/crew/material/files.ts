@@ -82,7 +82,11 @@ function nameFiles(
     // An input that is not required and was not given.
     if (id === undefined) return []
     const file = Object.hasOwn(files, id) ? files[id] : undefined
-    if (!file) throw missing(each.name)
+    if (!file)
+      throw new AppError(
+        'unprocessable',
+        `The kickoff has no content for the file of the input ${each.name}.`,
+      )
     let { name } = file
     for (let number = 2; (taken.get(name) ?? id) !== id; number += 1) {
       name = numberedName(file.name, number)
@@ -99,9 +103,6 @@ function showText(name: string, text: string): string {
   const rest = left > 0 ? `\n(${left} more characters: read on with offset ${end} of ${name}.)` : ''
   return `\n<file name="${name}">\n${beginning}\n</file>${rest}\n`
 }
-
-const missing = (input: string): AppError =>
-  new AppError('unprocessable', `The kickoff has no content for the file of the input ${input}.`)
 
 const unusable = (name: string, mediaType: string): AppError =>
   new AppError(

@@ -14,7 +14,7 @@ const FOUND = 5
 const QUERY_CHARACTERS_MAX = 500
 
 /** What one agent knows. */
-export interface Knowledge {
+interface Knowledge {
   /** For its prompt; undefined: nothing. */
   readonly shown: string | undefined
   /** The names of the texts that are searched. */

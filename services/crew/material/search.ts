@@ -6,7 +6,7 @@ const LENGTH_WEIGHT = 0.75
 const QUERY_WORDS_MAX = 64
 
 /** A passage, and how well it answers a query. */
-export interface Found {
+interface Found {
   readonly passage: Passage
   readonly score: number
 }

@@ -3,7 +3,7 @@ import { problemsUnder } from '../../shared/json-schema.ts'
 import type { AgentTalk } from '../run-agent.ts'
 
 /** An answer as JSON, or what is wrong with it. */
-export type JsonAnswer =
+type JsonAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problem: string }
 

@@ -8,14 +8,34 @@ import { createDelegationTools } from './delegation.ts'
 import { passGuardrails } from './guardrails.ts'
 import type { OpenReview } from './guardrails.ts'
 import { askJson } from './json-answer.ts'
-import { formatOf } from './response-format.ts'
 import type { TaskDeps } from './task-deps.ts'
 import type { Team } from './team.ts'
+import { isObject } from '../../shared/is-object.ts'
+import type { JsonSchema } from '../../shared/json-schema.ts'
+import type { ResponseFormat } from '../llm-call.ts'
+
+/** What providers take when they guarantee an answer under a schema. */
+const STRICT = new Set(
+  (
+    '$defs $ref additionalProperties anyOf const description enum items properties required ' +
+    'title type'
+  ).split(' '),
+)
+
+/** Describes the form of an answer for a provider: strictly, where the schema can be kept so. */
+export const formatOf = (schema: JsonSchema): ResponseFormat => ({
+  type: 'json_schema',
+  json_schema: {
+    name: 'output',
+    schema,
+    strict: schema['type'] === 'object' && isStrict(schema),
+  },
+})
 
 const RETRIES_MAX = 3
 
 /** A task that an agent does. */
-export interface AssignedTask extends Team {
+interface AssignedTask extends Team {
   readonly task: Task
   readonly context: readonly TaskOutput[]
 }
@@ -75,4 +95,18 @@ function reviewerOf(deps: TaskDeps, { task, agent }: AssignedTask): OpenReview {
       format: formatOf(schema),
     })
   }
+}
+
+function isStrict(schema: unknown): boolean {
+  if (!isObject(schema) || !Object.keys(schema).every((keyword) => STRICT.has(keyword)))
+    return false
+  const { $defs, anyOf, items, properties, required, additionalProperties } = schema
+  const names = isObject(properties) ? Object.keys(properties) : []
+  const isClosed =
+    schema['type'] !== 'object' ||
+    (additionalProperties === false &&
+      Array.isArray(required) &&
+      names.every((name) => required.includes(name)))
+  const parts = [properties, $defs].flatMap((map) => (isObject(map) ? Object.values(map) : []))
+  return isClosed && [parts, anyOf ?? [], items ?? []].flat().every(isStrict)
 }

@@ -34,7 +34,8 @@ export function createHttpTool(
     async call({ arguments: given, idempotencyKey, signal }) {
       const token = tokenOf(deps, tool.connection)
       const url = urlOf(tool.pinned?.base_url ?? '', operation, given)
-      const hasBody = Object.hasOwn(given, 'body') && !isParameter(operation, 'body')
+      const hasBody =
+        Object.hasOwn(given, 'body') && !operation.parameters.some((each) => each.name === 'body')
       const response = await sendRequest({
         url,
         method: operation.method,
@@ -55,9 +56,6 @@ export function createHttpTool(
     },
   }
 }
-
-const isParameter = ({ parameters }: PinnedOperation, name: string): boolean =>
-  parameters.some((each) => each.name === name)
 
 /** The values that a call has for the parameters of one place. */
 function valuesIn(

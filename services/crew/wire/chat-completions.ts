@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { limitFor } from '../../platform/connections/model-calls.ts'
 import { count, describeNothing, known, parseJson, toolArguments } from '../llm-answer.ts'
 import type { Completion } from '../llm-answer.ts'
-import type { ChatMessage, LlmCall } from '../llm-call.ts'
+import type { LlmCall } from '../llm-call.ts'
 import { openChatStream } from './chat-stream.ts'
 import type { RequestOptions, WireForm } from './wire-form.ts'
 
@@ -55,14 +55,12 @@ function toChatRequest(
   const effort = reasoning_effort ?? (call.tools && areToolsUnreasoned ? 'none' : undefined)
   return {
     ...call,
-    messages: messages.map(withoutItems),
+    messages: messages.map(({ items: _items, ...message }) => message),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(max_tokens === undefined ? {} : { [limitFor(host)]: max_tokens }),
     ...(isStreamed ? STREAMED : {}),
   }
 }
-
-const withoutItems = ({ items: _items, ...message }: ChatMessage): ChatMessage => message
 
 function readChatCompletion(body: string, hasTools: boolean): Completion | string {
   const json = parseJson(body)

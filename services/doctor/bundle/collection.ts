@@ -6,7 +6,7 @@ const FILE_BYTES_MAX = 2 << 20
 const BUNDLE_BYTES_MAX = 64 << 20
 
 /** Something that could not be read, and why. */
-export interface Unread {
+interface Unread {
   readonly what: string
   readonly why: string
 }

@@ -23,8 +23,7 @@ import { collectDatabase } from './from-database.ts'
 import { collectAddress, collectDirectory } from './from-machine.ts'
 import type { BundleCommand } from './options.ts'
 
-/** A bundle that was made. */
-export interface Bundle {
+interface Bundle {
   /** The archive, where it is to go to standard output. */
   readonly archive: Uint8Array | undefined
   /** What people are told. */

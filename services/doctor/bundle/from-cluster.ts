@@ -32,7 +32,7 @@ const objectList = v.object({
 })
 
 /** Which parts of a cluster go into a bundle. */
-export interface ClusterScope {
+interface ClusterScope {
   /** The namespaces of the platform and of its crews. */
   readonly namespaces: readonly string[]
   /** The namespaces whose pods' logs are read: those of crews have what models wrote. */

@@ -45,13 +45,13 @@ const kubeconfig = v.object({
 type Kubeconfig = v.InferOutput<typeof kubeconfig>
 
 /** The cluster that a context names. */
-export interface Context {
+interface Context {
   readonly name: string
   readonly login: KubernetesLogin
 }
 
 /** Where a kubeconfig is, and which of its contexts is meant. */
-export interface KubeconfigPlace {
+interface KubeconfigPlace {
   readonly paths: readonly string[]
   /** Undefined is the current one. */
   readonly contextName: string | undefined

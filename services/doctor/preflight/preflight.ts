@@ -32,7 +32,7 @@ const CHECKS: Readonly<Record<string, (context: PreflightContext) => Promise<Res
 export const PREFLIGHT_NAMES: readonly string[] = Object.keys(CHECKS)
 
 /** What an installation is checked with, and which checks are meant. */
-export interface PreflightOptions extends Omit<PreflightContext, 'signal'>, Selection {
+interface PreflightOptions extends Omit<PreflightContext, 'signal'>, Selection {
   /** The version that is to be installed. */
   readonly version: string
 }

@@ -12,7 +12,7 @@ const MANIFESTS = [
 ].join(', ')
 
 /** An image by its registry, its path there, and its tag or digest. */
-export interface Image {
+interface Image {
   readonly host: string
   readonly path: string
   readonly reference: string

@@ -11,8 +11,7 @@ export interface Result {
   readonly details?: Record<string, unknown>
 }
 
-/** Facts beside a status. */
-export interface Facts {
+interface Facts {
   readonly checks?: string[]
   readonly details?: Readonly<Record<string, unknown>>
   /** Instead of the code's own. */

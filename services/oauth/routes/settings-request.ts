@@ -112,8 +112,7 @@ export interface GivenConnection {
   readonly token: string | undefined
 }
 
-/** A mistake in one field. */
-export interface FieldProblem {
+interface FieldProblem {
   readonly field: string
   readonly message: string
 }

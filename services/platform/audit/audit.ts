@@ -16,8 +16,7 @@ export interface Actor {
   readonly requestId?: string | undefined
 }
 
-/** The thing that was changed. */
-export interface AuditTarget {
+interface AuditTarget {
   /** The noun, such as `webhook`. */
   readonly kind: string
   readonly id: string | number | null

@@ -4,7 +4,7 @@ import type { OwnLimits } from '../people/organization-limits.ts'
 const FORGET_MINUTES = 60
 
 /** Calls of one minute, by subject. */
-export interface CallCounts {
+interface CallCounts {
   /** Since 1970. */
   readonly minute: number
   readonly calls: ReadonlyMap<string, number>

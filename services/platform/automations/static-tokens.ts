@@ -9,7 +9,7 @@ import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 const PREFIX = 'pat_'
 
 /** A static token as people see it: without its secret. */
-export interface StaticToken extends TokenLimits {
+interface StaticToken extends TokenLimits {
   readonly id: number
   readonly name: string
   readonly lastFour: string
@@ -42,7 +42,7 @@ const hashOf = (token: string): Buffer => createHash('sha256').update(token).dig
 export const isStaticToken = (token: string): boolean => /^pat_[A-Za-z0-9_-]{43}$/.test(token)
 
 /** A static token that was just issued. */
-export interface IssuedStaticToken {
+interface IssuedStaticToken {
   readonly id: number
   /** 256 random bits, seen this once: the database keeps its SHA-256. */
   readonly secret: string
@@ -82,7 +82,7 @@ export interface TokenUse {
 export type TokenRefusal = 'token_expired' | 'address_not_allowed' | 'insufficient_scope'
 
 /** A token that was found, and what keeps it from being used, if anything does. */
-export type FoundToken<Token> = Token & { readonly refusal: TokenRefusal | undefined }
+type FoundToken<Token> = Token & { readonly refusal: TokenRefusal | undefined }
 
 interface Checked {
   readonly scopes: readonly TokenScope[]

@@ -1,8 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { applyingBudgets, refusalColumns } from './budget-room.ts'
-import type { BudgetPeriod, Refusal } from './budget-room.ts'
-import type { Lease } from '../runs/run-queue.ts'
+import type { BudgetPeriod, Refusal, RunAndLease } from './budget-room.ts'
 
 /** The part of a limit at which people are warned. */
 export const WARNED_AT = 0.8
@@ -45,7 +44,7 @@ export interface BudgetWarning {
 }
 
 /** Opens the ledgers that a call of a run goes into. Returns false when it has no budget. */
-async function openLedgers(sql: Queryable, lease: Lease, at?: Date): Promise<boolean> {
+async function openLedgers(sql: Queryable, lease: RunAndLease, at?: Date): Promise<boolean> {
   const applied = await sql`
     with ${applyingBudgets(sql, lease, at)},
     opened as (
@@ -62,7 +61,7 @@ async function openLedgers(sql: Queryable, lease: Lease, at?: Date): Promise<boo
  */
 export async function reserveCall(
   sql: Queryable,
-  lease: Lease,
+  lease: RunAndLease,
   call: PlannedCall,
 ): Promise<Refusal | boolean> {
   if (!(await openLedgers(sql, lease, call.at))) return false
@@ -122,7 +121,7 @@ export async function reserveCall(
  */
 export async function settleCalls(
   sql: Queryable,
-  { id, leaseId }: Lease,
+  { id, leaseId }: RunAndLease,
   steps: readonly string[],
 ): Promise<BudgetWarning[]> {
   const which = sql`r.run_id = ${id} and r.lease_id = ${leaseId}
@@ -136,7 +135,7 @@ export async function settleCalls(
  */
 export async function closeCalls(
   sql: Queryable,
-  { id, leaseId }: Lease,
+  { id, leaseId }: RunAndLease,
   whose: 'own' | 'former',
 ): Promise<BudgetWarning[]> {
   const lease = whose === 'own' ? sql`r.lease_id = ${leaseId}` : sql`r.lease_id <> ${leaseId}`
@@ -224,7 +223,7 @@ const ofNow = (rows: readonly Booked[]): BudgetWarning[] =>
   rows.filter(({ isNew }) => isNew).map(({ isNew: _isNew, ...warning }) => warning)
 
 /** A call that was made without a reservation. */
-export interface MadeCall {
+interface MadeCall {
   readonly inputTokens: number
   readonly outputTokens: number
   /** Those of the input that the provider had in its cache. @default 0 */
@@ -236,7 +235,7 @@ export interface MadeCall {
 /** Adds a call that nobody had reserved, as a crew without a journal makes it. */
 export async function chargeCall(
   sql: Queryable,
-  lease: Lease,
+  lease: RunAndLease,
   { inputTokens, outputTokens, cachedInputTokens = 0, price = FREE, at }: MadeCall,
 ): Promise<BudgetWarning[]> {
   if (!(await openLedgers(sql, lease, at))) return []

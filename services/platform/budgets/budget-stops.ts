@@ -3,15 +3,14 @@ import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { BudgetWarning } from './budget-ledger.ts'
 import { findExhausted } from './budget-room.ts'
-import type { Refusal } from './budget-room.ts'
-import type { Lease } from '../runs/run-queue.ts'
+import type { Refusal, RunAndLease } from './budget-room.ts'
 
 /** The code of a run that waits for a budget. */
 export const BUDGET_EXCEEDED = 'budget_exceeded'
 /** The type of the event that most of a budget is spent. */
-export const BUDGET_WARNING = 'budget_warning'
+const BUDGET_WARNING = 'budget_warning'
 /** The runs of a budget that go on at a time. */
-export const RESUMED_MAX = 1000
+const RESUMED_MAX = 1000
 
 /** Why a run waits for a budget: the refusal, and the model that was to be called. */
 export interface BudgetStop extends Refusal {
@@ -30,7 +29,7 @@ export interface StoppedRun {
  */
 export async function parkForBudget(
   sql: Queryable,
-  { id, leaseId }: Lease,
+  { id, leaseId }: RunAndLease,
   stop: BudgetStop,
 ): Promise<boolean> {
   const event = { type: BUDGET_EXCEEDED, ...toWireStop(stop), message: describeStop(stop) }

@@ -12,13 +12,12 @@ const LIST_MAX = 1000
 const whole = 'must be a whole number from 1 to 9007199254740991'
 const tokens = v.pipe(v.number(whole), v.safeInteger(whole), v.minValue(1, whole))
 const dollars = `must be dollars from 0.01 to ${USD_MAX}, in whole cents`
-const isCents = (usd: number): boolean => Number(usd.toFixed(2)) === usd
 const usd = v.pipe(
   v.number(dollars),
   v.finite(dollars),
   v.minValue(0.01, dollars),
   v.maxValue(USD_MAX, dollars),
-  v.check(isCents, dollars),
+  v.check((usd) => Number(usd.toFixed(2)) === usd, dollars),
 )
 
 /** What becomes of calls of a model without a price, where money is limited. */
@@ -53,7 +52,7 @@ export interface BudgetKey {
 }
 
 /** The ledger of a budget, in its period of now. */
-export interface BudgetUse {
+interface BudgetUse {
   /** The day or the month; null: each run has a ledger of its own. */
   readonly of: string | null
   readonly spentTokens: number
@@ -112,7 +111,7 @@ export async function deleteBudget(
 }
 
 /** Which budgets are listed: those of an organization, or of one of its automations. */
-export interface BudgetFilter {
+interface BudgetFilter {
   readonly organizationId: number
   /** Null: only the organization's own. Undefined: all, the automations' included. */
   readonly deploymentId?: number | null

@@ -65,7 +65,7 @@ export async function forgetSealingKey(sql: Queryable, name: SealingKeyName): Pr
 }
 
 /** A key's name and the fingerprint of it that a database has. */
-export interface RecordedFingerprint {
+interface RecordedFingerprint {
   readonly name: SealingKeyName
   readonly salt: Buffer
   readonly fingerprint: Buffer

@@ -1,5 +1,5 @@
 /** A provider of models: the variables that it requires, and its addresses. */
-export interface Provider {
+interface Provider {
   /** All of these groups; of each group any one variable. */
   readonly requires: readonly (readonly string[])[]
   /** The public address; absent when each tenant has an address of its own. */

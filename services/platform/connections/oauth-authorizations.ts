@@ -12,8 +12,7 @@ interface NewAuthorization {
   readonly session: SessionOfAuthorization | undefined
 }
 
-/** The session that began an authorization. */
-export interface SessionOfAuthorization {
+interface SessionOfAuthorization {
   readonly hash: Buffer
   /** The page of that session which takes the answer of the provider. */
   readonly returnTo: string

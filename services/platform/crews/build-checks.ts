@@ -38,7 +38,7 @@ export interface BuildCanary {
 }
 
 /** Something that was found, and when. */
-export interface Found<Result> {
+interface Found<Result> {
   readonly checkedAt: Date
   readonly found: Result
 }

@@ -2,7 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 
 /** An organization that wants an image built. */
-export interface BuildTrust {
+interface BuildTrust {
   readonly organizationId: number
   /** The ids of the organizations that trust each other, or `*` for all. */
   readonly trusted: readonly string[]

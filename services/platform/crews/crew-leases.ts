@@ -85,7 +85,7 @@ export async function releaseCrew(
 }
 
 /** The runs of an automation, for whoever decides whether its crew may sleep. */
-export interface CrewDemand {
+interface CrewDemand {
   /** Those that are queued or go on. */
   readonly open: number
   /** When the last one ended; null: there was none. */

@@ -11,8 +11,7 @@ const PIECE_BYTES_MAX = 65_536
 /** Cutting reads the whole log, so it is done once in so many pieces. */
 const CUT_EVERY = 16
 
-/** Names a log of a deployment. */
-export interface LogKey {
+interface LogKey {
   readonly crewDeploymentId: number
   readonly stream: LogStream
 }

@@ -30,7 +30,7 @@ export const reachRulesOf = ({
 })
 
 /** An entry of a list as it was read. */
-export type Place =
+type Place =
   | { readonly ranges: readonly AddressRange[] }
   | { readonly namespace: string }
   | { readonly host: string }

@@ -8,7 +8,7 @@ import { ownCrewDefinition } from '../definitions/own-crew-definition.ts'
 const REASON_CHARACTERS_MAX = 4000
 
 /** How far a deployment has come. */
-export interface ProgressReport {
+interface ProgressReport {
   readonly state: 'Building' | 'Deploying'
   readonly reason?: string | undefined
   /** By its digest, once it is built. */
@@ -18,7 +18,7 @@ export interface ProgressReport {
 }
 
 /** Where a crew can be reached, and what it said of itself. */
-export interface OnlineReport {
+interface OnlineReport {
   readonly state: 'Crew is Online'
   readonly url: string
   /** What it said of its inputs; absent: as they were. */
@@ -26,7 +26,7 @@ export interface OnlineReport {
 }
 
 /** Why a crew cannot be reached. A deployment that fails before it was online has ended. */
-export interface DownReport {
+interface DownReport {
   readonly state: 'Crew is Offline' | 'Crew has Failed'
   readonly reason: string
   /** It sleeps because nobody uses it. */

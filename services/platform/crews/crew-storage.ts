@@ -28,8 +28,7 @@ export async function countCrewStorage(
   return counted
 }
 
-/** The room of an organization. */
-export interface StorageQuota {
+interface StorageQuota {
   readonly organizationId: number
   /** @default CREW_STORAGE_BYTES */
   readonly quotaBytes?: number | undefined

@@ -1,5 +1,5 @@
 /** The longest value of a variable, in bytes. */
-export const VARIABLE_BYTES_MAX = 32_768
+const VARIABLE_BYTES_MAX = 32_768
 /** The names of variables that people may set. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 

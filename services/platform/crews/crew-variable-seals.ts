@@ -1,7 +1,7 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 
 /** A secret of a crew, as the database has it. */
-export interface SealedCrewSecret {
+interface SealedCrewSecret {
   readonly deploymentId: number
   readonly name: string
   readonly sealedValue: Buffer

@@ -17,14 +17,13 @@ export interface CrewVariable {
 }
 
 /** A variable as the database has it. */
-export interface SealedVariable {
+interface SealedVariable {
   readonly name: string
   readonly value: string | null
   readonly sealedValue: Buffer | null
 }
 
-/** Names a variable of an automation. */
-export interface VariableKey extends OwnCrewKey {
+interface VariableKey extends OwnCrewKey {
   readonly name: string
 }
 

@@ -61,8 +61,7 @@ export async function getRepository(sql: Queryable, key: OwnCrewKey): Promise<So
 const noRepository = (): AppError =>
   new AppError('not_found', 'The automation has no Git repository. Save its address first.')
 
-/** What is saved of a repository. */
-export interface RepositoryChange extends RepositoryPlace {
+interface RepositoryChange extends RepositoryPlace {
   /** null: none; undefined: the one that is there, as long as the host is the same. */
   readonly sealedToken: Buffer | null | undefined
 }
@@ -155,8 +154,7 @@ export async function takeRepository(sql: Queryable): Promise<TakenRepository | 
   return taken
 }
 
-/** How a pull ended. */
-export type PullEnd = { readonly commit: string } | { readonly failure: string }
+type PullEnd = { readonly commit: string } | { readonly failure: string }
 
 /**
  * Ends a pull, and records how; one that was asked for meanwhile is due still. Returns false when

@@ -2,9 +2,8 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { createVault } from '../../shared/vault.ts'
 
 /** The secrets of a repository, by their columns. */
-export const REPOSITORY_SECRETS = ['credential', 'webhook_secret'] as const
-/** A kind of secret of a repository. */
-export type RepositorySecretKind = (typeof REPOSITORY_SECRETS)[number]
+const REPOSITORY_SECRETS = ['credential', 'webhook_secret'] as const
+type RepositorySecretKind = (typeof REPOSITORY_SECRETS)[number]
 
 /** Names a secret of a repository. */
 export interface RepositorySecretKey {
@@ -14,7 +13,7 @@ export interface RepositorySecretKey {
 }
 
 /** A secret as the database has it. */
-export interface SealedRepositorySecret extends RepositorySecretKey {
+interface SealedRepositorySecret extends RepositorySecretKey {
   readonly sealed: Buffer
 }
 

@@ -92,10 +92,8 @@ export const nameOf = (declared: string | InputDeclaration): string =>
 
 /** Checks that a value is one of those that are allowed; without a list, any is. */
 export const isChoice = (value: unknown, values: readonly unknown[] | undefined): boolean =>
-  values === undefined || values.some((each) => isSameInput(each, value))
-
-const isSameInput = (a: unknown, b: unknown): boolean =>
-  typeof a === typeof b && inputText(a) === inputText(b)
+  values === undefined ||
+  values.some((each) => typeof each === typeof value && inputText(each) === inputText(value))
 
 /**
  * Returns the id of the file that a value names: `{"file_id": "…"}`, as the answer to an upload has

@@ -6,12 +6,11 @@ import type { InputType, Inputs } from './input-declarations.ts'
 export const inputsSchema = (fields: readonly InputField[]) => ({
   type: 'object',
   additionalProperties: false,
-  required: fields.filter(mustBeGiven).map(({ name }) => name),
+  required: fields
+    .filter(({ required, default: value }) => required && value === undefined)
+    .map(({ name }) => name),
   properties: Object.fromEntries(fields.map((field) => [field.name, schemaOf(field)])),
 })
-
-const mustBeGiven = ({ required, default: value }: InputField): boolean =>
-  required && value === undefined
 
 function schemaOf({
   type,

@@ -19,7 +19,11 @@ export interface OfferedTool {
  */
 export function offeredTools(tools: Tools): OfferedTool[] {
   const all = Object.entries(tools).flatMap(([key, tool]) =>
-    ownNames(tool).map((own) => ({ tool: key, own, plain: own === undefined ? key : safe(own) })),
+    ownNames(tool).map((own) => ({
+      tool: key,
+      own,
+      plain: own === undefined ? key : own.replace(/[^\w-]/g, '_'),
+    })),
   )
   return all.map(({ tool, own, plain }) => {
     const isTaken = all.some((other) => other.plain === plain && other.tool !== tool)
@@ -32,7 +36,9 @@ export function nameProblems(tools: Tools): string[] {
   const offered = offeredTools(tools)
   const names = [...new Set(offered.map(({ name }) => name))]
   return names.flatMap((name) => {
-    const holders = offered.filter((each) => each.name === name).map(sourceOf)
+    const holders = offered
+      .filter((each) => each.name === name)
+      .map(({ tool, own }) => (own === undefined ? tool : `${tool}.${own}`))
     if (holders.length > 1) {
       return [
         `${holders.join(' and ')} would both be shown to the model as ${name}. ` +
@@ -48,12 +54,7 @@ export function nameProblems(tools: Tools): string[] {
   })
 }
 
-const sourceOf = ({ tool, own }: OfferedTool): string =>
-  own === undefined ? tool : `${tool}.${own}`
-
 function ownNames(tool: Tool): (string | undefined)[] {
   if (tool.type === 'mcp') return tool.tools
   return tool.type === 'http' ? tool.operations : [undefined]
 }
-
-const safe = (name: string): string => name.replace(/[^\w-]/g, '_')

@@ -36,7 +36,6 @@ const KEYWORDS: ReadonlyMap<string, Kind> = new Map(
 )
 
 const isText = (value: unknown): value is string => typeof value === 'string'
-const isNumber = (value: unknown): value is number => typeof value === 'number'
 const unless = (holds: boolean, problem: string) => (holds ? undefined : problem)
 
 const PROBLEM_OF = {
@@ -58,7 +57,7 @@ const PROBLEM_OF = {
       'must name a part of the same schema, such as #/$defs/item; others are not read',
     ),
   refused: () => 'is not taken; leave it out',
-  number: (value: unknown) => unless(isNumber(value), 'must be a number'),
+  number: (value: unknown) => unless(typeof value === 'number', 'must be a number'),
   count: (value: unknown) =>
     unless(Number.isInteger(value) && Number(value) >= 0, 'must be a whole number'),
   boolean: (value: unknown) => unless(typeof value === 'boolean', 'must be true or false'),

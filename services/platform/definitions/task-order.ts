@@ -15,7 +15,7 @@ export interface OrderedTask {
 }
 
 /** When a task may start, and what it gets. */
-export interface TaskOrder {
+interface TaskOrder {
   /** The keys of the tasks that have to be done before. */
   readonly after: readonly string[]
   /** The keys of the tasks whose outputs it gets, in this order. */

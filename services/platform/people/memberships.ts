@@ -43,7 +43,7 @@ export async function setMembership(
 }
 
 /** A change of a role that was made from a page, which may be out of date. */
-export interface RoleChange extends MemberKey {
+interface RoleChange extends MemberKey {
   /** The role that the page showed. */
   readonly from: OrganizationRole
   readonly to: OrganizationRole

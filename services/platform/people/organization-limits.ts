@@ -19,7 +19,7 @@ export interface Limits {
 export type OwnLimits = { readonly [Name in keyof Limits]: number | null }
 
 /** The limits of an organization that has none of its own. */
-export const NO_OWN_LIMITS: OwnLimits = {
+const NO_OWN_LIMITS: OwnLimits = {
   tokenCalls: null,
   organizationCalls: null,
   queuedRuns: null,

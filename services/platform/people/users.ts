@@ -69,7 +69,7 @@ export async function revokeRole(sql: Queryable, userId: number, role: Role): Pr
 }
 
 /** The password hash of a local user, and whether the user may sign in. */
-export interface Credentials {
+interface Credentials {
   readonly id: number
   readonly passwordHash: string | null
   readonly isDisabled: boolean

@@ -23,7 +23,7 @@ const ANSWER_SHOWN_MAX = 64_000
 const LIST_MAX = 10
 
 /** How far a proposal is: `asked` until the Assistant has answered. */
-export type ProposalState = 'asked' | 'proposed' | 'failed' | 'accepted' | 'discarded'
+type ProposalState = 'asked' | 'proposed' | 'failed' | 'accepted' | 'discarded'
 
 /** What somebody asked the Assistant for, and what it proposes. */
 export interface Proposal {
@@ -50,7 +50,7 @@ export interface ProposalKey extends ProjectKey {
 }
 
 /** What somebody asks the Assistant for. */
-export interface ProposalRequest extends ProjectKey {
+interface ProposalRequest extends ProjectKey {
   readonly request: string
   /** The version to change. */
   readonly base?: { readonly number: number; readonly definition: CrewDefinition } | undefined

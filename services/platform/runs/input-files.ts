@@ -23,8 +23,7 @@ export interface InputFile {
   readonly sha256: string
 }
 
-/** A file that is sent for an automation. */
-export interface SentFile extends SentContent {
+interface SentFile extends SentContent {
   readonly automation: Pick<Automation, 'id' | 'organizationId'>
 }
 

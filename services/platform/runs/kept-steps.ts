@@ -4,7 +4,7 @@ import type { ListedStep } from './run-steps.ts'
 import { orderTasks } from '../definitions/task-order.ts'
 
 /** The steps of a run in the order in which they began first, and the tasks of its version. */
-export interface Performed {
+interface Performed {
   readonly steps: readonly ListedStep[]
   readonly tasks: CrewDefinition['tasks']
 }

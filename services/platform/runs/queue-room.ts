@@ -26,8 +26,7 @@ export interface QueueRoom {
   of(organizationId: number): AdmitRun
 }
 
-/** Options of `createQueueRoom`. */
-export interface QueueRoomOptions {
+interface QueueRoomOptions {
   /** The limit of organizations without one of their own; 0: none. */
   readonly queuedRuns: number
   readonly onRefused?: (() => void) | undefined

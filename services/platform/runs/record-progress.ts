@@ -10,7 +10,7 @@ import type { Lease } from './run-queue.ts'
  * written; `passed`, nothing was written yet: it may be lost, or somebody is changing the run at
  * this moment.
  */
-export type WriteState = 'written' | 'lost' | 'passed'
+type WriteState = 'written' | 'lost' | 'passed'
 
 /** What became of the entries of a run. */
 export interface Written {

@@ -16,7 +16,7 @@ import type { Run, Starter } from './runs.ts'
 import { stepBase, stepKey } from '../crew-contract/step-key.ts'
 
 /** A run that is over, and where it came from. */
-export interface Again {
+interface Again {
   readonly automation: Automation
   readonly run: Run
   readonly idempotencyKey?: string | undefined

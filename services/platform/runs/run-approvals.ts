@@ -75,8 +75,7 @@ export const listApprovals = (sql: Queryable, organizationId: number): Promise<L
     where e.organization_id = ${organizationId} and e.status = 'waiting' and a.decision is null
     order by a.decide_by, a.run_id limit ${LIST_MAX}`
 
-/** The decision about a task of a run. */
-export interface ApprovalDecision {
+interface ApprovalDecision {
   readonly deploymentId: number
   readonly runId: string
   readonly task: string

@@ -3,7 +3,7 @@ import { cut, safeName } from '../definitions/output-file.ts'
 import type { Lease } from './run-queue.ts'
 
 /** The longest file of a task, in bytes of UTF-8; the rest is left out. */
-export const ARTIFACT_BYTES_MAX = 1_048_576
+const ARTIFACT_BYTES_MAX = 1_048_576
 /** The most files of one run; a crew that writes more loses them. */
 const ARTIFACTS_MAX = 100
 

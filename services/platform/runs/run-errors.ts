@@ -1,5 +1,5 @@
 /** What the code of a failed run means, and what to do about it. */
-export interface RunError {
+interface RunError {
   readonly meaning: string
   readonly remedy: string
 }

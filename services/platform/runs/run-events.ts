@@ -13,7 +13,7 @@ export interface RunEvent {
 }
 
 /** A part of a run's events. */
-export interface EventPage {
+interface EventPage {
   readonly events: readonly RunEvent[]
   /** The number of the newest event of the run; 0 while there is none. */
   readonly last: number

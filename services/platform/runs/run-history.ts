@@ -54,8 +54,7 @@ export async function getVersionNumber(
   return found
 }
 
-/** The part of an organization's runs that a page shows. */
-export interface RunPage {
+interface RunPage {
   readonly organizationId: number
   /** Only the runs of this project. */
   readonly projectId?: number

@@ -5,7 +5,7 @@ import type { Failure } from './runs.ts'
 import type { StepKind } from '../crew-contract/step-key.ts'
 
 /** What a new attempt needs to know of the former ones. */
-export interface Journal {
+interface Journal {
   /** The finished steps, but for those that are a part of another finished one. */
   readonly steps: readonly RecordedStep[]
   /** The last attempt in which a step finished; 0: none did. */

@@ -34,7 +34,7 @@ export interface Failure {
 /** The ways in which a run can follow another one. */
 export const ORIGIN_ACTIONS = ['retry', 'fork', 'rerun'] as const
 /** The way in which a run follows another one. */
-export type OriginAction = (typeof ORIGIN_ACTIONS)[number]
+type OriginAction = (typeof ORIGIN_ACTIONS)[number]
 
 /** What runs are started by: the automation API, a page, the designer API, … */
 export const TRIGGERS = ['api', 'console', 'designer', 'assistant', 'schedule'] as const
@@ -74,8 +74,7 @@ const columns = (sql: Queryable) => sql`
   id, deployment_id, status, inputs, attempt, queued_at, started_at, finished_at,
   output, usage, error, origin_id, origin_action, trigger, starter_name`
 
-/** A run to start. */
-export interface Kickoff {
+interface Kickoff {
   readonly deploymentId: number
   readonly inputs: Inputs
   /** The caller's `Idempotency-Key`: the same key within 24 hours is the same run. */
@@ -92,7 +91,7 @@ export interface Kickoff {
 }
 
 /** How a new run follows another one. */
-export interface Origin {
+interface Origin {
   readonly id: string
   readonly action: OriginAction
   /** Where it goes on, for the idempotency key. */

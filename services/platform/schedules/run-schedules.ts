@@ -11,12 +11,11 @@ import { scheduleColumns } from './schedules.ts'
 import type { Schedule } from './schedules.ts'
 
 /** A time that is later than this was missed. */
-export const MISSED_AFTER_MS = 5 * 60_000
+const MISSED_AFTER_MS = 5 * 60_000
 const STARTED_MAX = 100
 const PROBLEM_MAX = 1000
 
-/** One look for schedules. */
-export interface ScheduleTurn {
+interface ScheduleTurn {
   /** @default the time of the database */
   readonly at?: Date | null
   /** Keeps the queue of an organization within its limit. */

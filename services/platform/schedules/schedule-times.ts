@@ -17,11 +17,11 @@ const EXAMPLE = 'Write five fields, such as "30 8 * * MON-FRI" for 8:30 on workd
  * hour or minute come in every one.
  */
 export function nextTimes(times: ScheduleTimes, after: Date, count: number): Date[] {
-  return open(times).nextRuns(count, after)
+  return new Cron(times.cron, { timezone: times.timeZone, paused: true, mode: '5-part' }).nextRuns(
+    count,
+    after,
+  )
 }
-
-const open = ({ cron, timeZone }: ScheduleTimes): Cron =>
-  new Cron(cron, { timezone: timeZone, paused: true, mode: '5-part' })
 
 /** Says what is wrong with the times of a schedule; undefined for good ones. */
 export function timesProblem(times: ScheduleTimes, now: Date): string | undefined {

@@ -34,8 +34,7 @@ export interface Schedule extends ScheduleFields {
   readonly lastProblem: string | null
 }
 
-/** Names a schedule of an automation. */
-export type ScheduleKey = Pick<Schedule, 'id' | 'deploymentId'>
+type ScheduleKey = Pick<Schedule, 'id' | 'deploymentId'>
 
 /** The columns of a schedule. */
 export const scheduleColumns = (sql: Queryable) => sql`

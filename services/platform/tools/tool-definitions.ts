@@ -137,7 +137,7 @@ const BUILT_IN_TYPES = ['time', 'calculator', 'json_query'] as const
 const builtIn = BUILT_IN_TYPES.map((type) => closedObject({ type: v.literal(type) }))
 
 /** The types that a tool may have. */
-export const TOOL_TYPES = ['mcp', 'http', 'fetch', ...BUILT_IN_TYPES] as const
+const TOOL_TYPES = ['mcp', 'http', 'fetch', ...BUILT_IN_TYPES] as const
 
 const tool = v.variant('type', [mcp, http, fetchTool, ...builtIn], ({ path }) =>
   path?.at(-1)?.key === 'type' ? `must be one of ${TOOL_TYPES.join(', ')}` : 'must be an object',

@@ -5,7 +5,7 @@ import { normalizeToolName } from './python-packages.ts'
 import type { Tool } from './tools.ts'
 
 /** The packages of an organization; for null the public ones. */
-export type PackageOwner = number | null
+type PackageOwner = number | null
 
 /** A package of one index, with what its files have together. */
 export interface ToolPackage {

@@ -23,7 +23,7 @@ const upstreamFile = v.object({
 export type UpstreamFile = v.InferOutput<typeof upstreamFile>
 
 /** What a public index told of a name. */
-export interface UpstreamPage {
+interface UpstreamPage {
   /** null: it has no such name. */
   readonly files: readonly UpstreamFile[] | null
   readonly etag: string | null
@@ -68,7 +68,7 @@ export async function renewUpstreamPage(sql: Queryable, name: string): Promise<v
 }
 
 /** A file that was kept whole. */
-export interface KeptFile {
+interface KeptFile {
   readonly id: number
   /** In bytes. */
   readonly size: number

@@ -23,7 +23,7 @@ export const TRACE_NOTE_MAX = 4000
 export const TRACE_NOTES_MAX = 100
 
 /** A trace of an organization, by its id of 32 hexadecimal digits. */
-export interface TraceKey {
+interface TraceKey {
   readonly organizationId: number
   readonly traceId: string
 }

@@ -29,8 +29,7 @@ interface NewTraceToken {
   readonly createdBy: number
 }
 
-/** What identifies the record of a token. */
-export interface TraceTokenKey {
+interface TraceTokenKey {
   readonly id: number
   readonly organizationId: number
 }

@@ -2,9 +2,7 @@ import type { Database, Queryable, Transaction } from '../../shared/postgres/dat
 import { pauseWebhook } from './webhooks.ts'
 
 /** The waits before each further try, which together are most of a day. */
-export const RETRY_SECONDS: readonly number[] = [
-  5, 30, 120, 600, 1800, 7200, 14_400, 21_600, 36_000,
-]
+const RETRY_SECONDS: readonly number[] = [5, 30, 120, 600, 1800, 7200, 14_400, 21_600, 36_000]
 /** A webhook that accepted nothing for so long is paused rather than that its messages fail. */
 const PAUSE_AFTER_HOURS = 20
 /** The messages of one webhook that are on their way at a time; of one that fails, one. */

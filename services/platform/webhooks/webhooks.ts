@@ -154,7 +154,7 @@ export async function deleteWebhook(sql: Queryable, key: WebhookKey): Promise<vo
 }
 
 /** A key of a webhook, as the database has it. */
-export interface SealedWebhookKeys {
+interface SealedWebhookKeys {
   readonly id: string
   readonly deploymentId: number
   readonly sealedKey: Buffer

@@ -1,7 +1,7 @@
 import { toError } from '../errors.ts'
 
 /** The size of a stream's pieces, and its time limit. */
-export interface ByteStreamOptions {
+interface ByteStreamOptions {
   /** A reader that takes longer loses its connection: what it holds is scarce. */
   readonly timeoutMs: number
   /** The time is for each piece rather than for all. @default false */

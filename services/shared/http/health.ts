@@ -3,8 +3,7 @@ import type { Context } from 'hono'
 import { toError } from '../errors.ts'
 import type { RequestVariables } from '../log.ts'
 
-/** The state that the health routes tell. */
-export interface HealthDeps {
+interface HealthDeps {
   /** Rejects when the database does not respond. */
   readonly ping: () => Promise<void>
   readonly isDraining: () => boolean

@@ -1,5 +1,4 @@
-/** The bounds of reading lines. */
-export interface LineLimits {
+interface LineLimits {
   /** The longest line, in characters; a longer one raises. */
   readonly charactersMax: number
   /** The longest silence between two pieces; a longer one raises. */

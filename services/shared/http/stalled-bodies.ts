@@ -12,7 +12,7 @@ interface Progress {
 }
 
 /** The slowest body that is waited for: so many bytes in each such time. */
-export interface SlowestBody {
+interface SlowestBody {
   readonly idleMs: number
   readonly bytesMin: number
 }

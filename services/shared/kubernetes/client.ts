@@ -55,8 +55,7 @@ export type KubernetesResult =
   | { readonly object: unknown }
   | { readonly failure: KubernetesFailure }
 
-/** One request to the API server. */
-export interface KubernetesCall {
+interface KubernetesCall {
   readonly method: 'GET' | 'PATCH' | 'PUT' | 'POST' | 'DELETE'
   /** `/api/v1/namespaces/default/secrets/x` */
   readonly path: string

@@ -5,7 +5,7 @@ const LINES_MAX = 2000
 const BYTES_MAX = 512 * 1024
 
 /** The output of one container of a pod. */
-export interface PodLogQuery {
+interface PodLogQuery {
   readonly namespace: string
   readonly pod: string
   readonly container: string
@@ -17,8 +17,7 @@ export interface PodLogQuery {
   readonly isPrevious?: boolean
 }
 
-/** A line of output with its time. */
-export interface LogLine {
+interface LogLine {
   readonly at: Date
   readonly text: string
 }

@@ -8,8 +8,7 @@ import { resultOf } from './results.ts'
 
 const PAGES_MAX = 50
 
-/** A call of a tool. */
-export interface McpCall {
+interface McpCall {
   readonly name: string
   readonly arguments: Readonly<Record<string, unknown>>
   /** What the server says that the tool takes. */

@@ -24,7 +24,7 @@ interface Session {
 }
 
 /** A request, in whichever version of the protocol it is made. */
-export interface McpAsked {
+interface McpAsked {
   readonly method: string
   readonly params: Fields
   /** The schema of a tool's arguments. */
@@ -32,7 +32,7 @@ export interface McpAsked {
 }
 
 /** The way to a server: within a session, or without one where the server takes none. */
-export interface Connection {
+interface Connection {
   request(asked: McpAsked, signal: AbortSignal): Promise<McpAnswer>
   /** Tells the server that the session is over. Never raises. */
   close(signal: AbortSignal): Promise<void>

@@ -33,7 +33,7 @@ export function createMcpEras(): McpEras {
 }
 
 /** A request that needs no session. */
-export interface PerRequest {
+interface PerRequest {
   readonly method: string
   readonly params: Fields
   readonly clientInfo: Fields

@@ -19,8 +19,7 @@ const LOOK_BEFORE_PROXY_MS = 1000
 /** The reason that an address is not called. */
 export type GuardProblem = 'private_address' | 'unreachable'
 
-/** The exceptions of a guard. */
-export interface GuardOptions {
+interface GuardOptions {
   /** Origins on private networks that the operator allows. */
   readonly privateOrigins: readonly string[]
   /** The setting by which an operator allows one, for the message: `LLM_PRIVATE_ORIGINS (…)`. */
@@ -38,7 +37,7 @@ export interface Asker {
 }
 
 /** Options that send a request to the addresses that were vetted, and no others. */
-export interface Pinned {
+interface Pinned {
   readonly lookup: LookupFunction
   /**
    * A connection of its own: one that was kept open would be to an address that was vetted for

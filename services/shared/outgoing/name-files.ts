@@ -9,7 +9,7 @@ const BYTES_MAX = 1 << 20
 const FRESH_MS = 5000
 
 /** The settings that decide which full names a short one may stand for. */
-export interface ResolverSettings {
+interface ResolverSettings {
   /** Domains that are tried behind a name. */
   readonly search: readonly string[]
   /** A name with so many dots is tried as it is first. */

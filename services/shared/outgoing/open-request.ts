@@ -11,7 +11,7 @@ import type { Route } from './guard.ts'
 import { withoutBrackets } from './private-addresses.ts'
 
 /** One request, and the way that was chosen for it. */
-export interface RoutedRequest {
+interface RoutedRequest {
   readonly url: URL
   readonly method: string
   readonly headers: Readonly<Record<string, string>>

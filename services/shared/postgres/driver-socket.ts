@@ -6,7 +6,7 @@ import { deadline } from '../deadline.ts'
 import { AppError, toError } from '../errors.ts'
 
 /** The limits of a driver's socket, and who watches it. */
-export interface DriverSocketOptions {
+interface DriverSocketOptions {
   /** For TLS, which the driver's own time limit does not cover. */
   readonly connectTimeoutMs: number
   readonly onSocket?: ((socket: Socket) => void) | undefined

@@ -51,7 +51,7 @@ export async function migrate(sql: Database, folder: URL, log: Log): Promise<num
 }
 
 /** The schema at a version of the past, for data of that time. */
-export interface PastSchema {
+interface PastSchema {
   readonly folder: URL
   /** What was applied to the database that the data come from, in order. */
   readonly applied: readonly AppliedMigration[]
@@ -68,11 +68,12 @@ export async function migrateAsFormer(
 ): Promise<void> {
   const migrations = await readMigrations(folder)
   // What this program does not know it cannot make, be it safe or not.
-  checkHistory(applied.map(withoutSafety), migrations)
+  checkHistory(
+    applied.map((migration) => ({ ...migration, safeFrom: null })),
+    migrations,
+  )
   await migrateWith(sql, migrations.slice(0, applied.length), log)
 }
-
-const withoutSafety = (migration: AppliedMigration): Applied => ({ ...migration, safeFrom: null })
 
 async function migrateWith(
   sql: Database,

@@ -7,14 +7,14 @@ import type { DisposableDatabase } from './disposable-database.ts'
 const TIMEOUT_MS = 2000
 
 /** A connection that asks whether the database is there. */
-export interface DatabasePing {
+interface DatabasePing {
   /** Rejects unless the database responds in time. */
   readonly ping: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
 /** The name of the connection, and the age that a result may have. */
-export interface DatabasePingOptions {
+interface DatabasePingOptions {
   /** Shown in `pg_stat_activity`. */
   readonly name: string
   /** The time for which further calls share a result. @default 0 */
@@ -34,14 +34,14 @@ export function openDatabasePing(
 }
 
 /** A connection that asks one short question again and again. */
-export interface Probe<Answer> {
+interface Probe<Answer> {
   /** Rejects unless the database responds in time. */
   readonly ask: () => Promise<Answer>
   readonly close: () => Promise<void>
 }
 
 /** The name of the connection in `pg_stat_activity`, and its question. */
-export interface ProbeOptions<Answer> {
+interface ProbeOptions<Answer> {
   readonly name: string
   readonly ask: (sql: Database) => Promise<Answer>
 }

@@ -11,8 +11,6 @@ const CONNECT_MS = 3000
 const REPEAT_MS = 30_000
 /** SQLSTATEs that waiting does not cure: a wrong password, a database that does not exist. */
 const HOPELESS = new Set(['28P01', '28000', '3D000'])
-const isHopeless = (failure: Error): boolean =>
-  HOPELESS.has(sqlState(failure) ?? '') || isUntrusted(failure)
 
 /**
  * Waits until PostgreSQL performs `select 1`, trying every second, and logs why it does not, each
@@ -30,7 +28,7 @@ export async function waitForDatabase(
     const failure = await ping(address)
     if (!failure) return
     const why = `PostgreSQL at ${host}:${port}/${database} does not answer: ${reasonOf(failure)}`
-    if (Date.now() >= giveUpAt || isHopeless(failure)) {
+    if (Date.now() >= giveUpAt || HOPELESS.has(sqlState(failure) ?? '') || isUntrusted(failure)) {
       throw new AppError('unavailable', why, { cause: failure })
     }
     if (why !== told.why || Date.now() - told.at >= REPEAT_MS) {

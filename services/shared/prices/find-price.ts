@@ -1,7 +1,7 @@
 import type { Price, TokenPrices } from './price-table.ts'
 
 /** A call of a model, for which a price is looked for. */
-export interface PricedCall {
+interface PricedCall {
   /** As it was asked for; what comes before its last slash does not count. */
   readonly model: string
   /** The id of the organization, as traces name it. */

@@ -59,7 +59,9 @@ export type TokenPrices = Price['perMillion']
 export function readPrices(given: unknown, name: string): Price[] {
   const result = v.safeParse(priceFile, given)
   if (!result.success) {
-    const problems = result.issues.slice(0, 10).map(describe)
+    const problems = result.issues
+      .slice(0, 10)
+      .map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`)
     throw invalid(name, problems)
   }
   const problems = problemsOf(result.output.prices)
@@ -72,9 +74,6 @@ const invalid = (name: string, problems: readonly string[]): AppError =>
     'invalid_configuration',
     `The prices in ${name} are not valid:\n${problems.map((one) => `  - ${one}`).join('\n')}`,
   )
-
-const describe = (issue: v.BaseIssue<unknown>): string =>
-  `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`
 
 interface Period {
   readonly from: string

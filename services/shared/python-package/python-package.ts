@@ -2,9 +2,15 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { tarGz } from './tar.ts'
 import { zip } from './zip.ts'
 import type { ArchivedFile } from './zip.ts'
+import { gzipSync } from 'node:zlib'
+import { BLOCK_BYTES, writeHeader } from '../tar/tar-header.ts'
+
+const PATH_BYTES_MAX = 100
+
+/** The system, of which zlib writes another one on each. */
+const UNKNOWN_SYSTEM = 255
 
 const VERSION_HERE = /^version = ".*"$/m
 
@@ -111,3 +117,20 @@ const text = (path: string, content: string): ArchivedFile => ({
   path,
   content: Buffer.from(content),
 })
+
+/** Makes a `.tar.gz` of files (POSIX ustar), whose paths have at most 100 bytes. */
+function tarGz(files: readonly ArchivedFile[]): Buffer {
+  const blocks = files.flatMap(({ path: text, content }) => {
+    const path = Buffer.from(text)
+    if (path.length > PATH_BYTES_MAX) throw new Error(`${text} is too long for a tar archive`)
+    return [
+      writeHeader({ path, type: '0', size: content.length, mode: 0o644 }),
+      content,
+      Buffer.alloc((BLOCK_BYTES - (content.length % BLOCK_BYTES)) % BLOCK_BYTES),
+    ]
+  })
+  // Stored as it is: what zlib makes of it would be another one with each version of Node.
+  const archive = gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK_BYTES)]), { level: 0 })
+  archive[9] = UNKNOWN_SYSTEM
+  return archive
+}

@@ -33,7 +33,7 @@ export function createByteSource(bytes: AsyncIterable<Uint8Array>): ByteSource {
     async function* read(): AsyncGenerator<Buffer> {
       while (left > 0) {
         const piece = await next(left)
-        if (piece.length === 0) throw cutOff()
+        if (piece.length === 0) throw damagedTar('it is cut off')
         left -= piece.length
         yield piece
       }
@@ -60,5 +60,3 @@ export function createByteSource(bytes: AsyncIterable<Uint8Array>): ByteSource {
     },
   }
 }
-
-const cutOff = () => damagedTar('it is cut off')

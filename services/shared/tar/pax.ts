@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts'
 import { damagedTar } from './damaged-tar.ts'
 
 /** What a pax block says of the entry after it, as far as it matters here. */
-export interface PaxAttributes {
+interface PaxAttributes {
   path?: Buffer
   size?: number
 }

@@ -13,7 +13,7 @@ export interface SpanCount {
 }
 
 /** A bounded account of the spans that wait. */
-export interface SpanBuffer {
+interface SpanBuffer {
   /** Takes a span, if there is room for it. */
   take(span: ReadableSpan): boolean
   /** Lets go of spans that were sent, or given up. */

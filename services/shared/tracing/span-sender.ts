@@ -7,19 +7,34 @@ import {
   AlwaysOnSampler,
   BasicTracerProvider,
   BatchSpanProcessor,
+  RandomIdGenerator,
 } from '@opentelemetry/sdk-trace-base'
-import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base'
+import type {
+  ReadableSpan,
+  SpanProcessor,
+  SpanExporter,
+  IdGenerator,
+} from '@opentelemetry/sdk-trace-base'
 import { signCollectorToken } from '../collector-token.ts'
 import { deadline } from '../deadline.ts'
 import { toError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { nameOrganizations } from './name-organizations.ts'
-import { createNextIds } from './next-ids.ts'
-import type { SpanIds } from './next-ids.ts'
 import { patientExporter } from './patient-exporter.ts'
 import { platformService } from './platform-service.ts'
 import { boundProcessor, createSpanBuffer, SPANS_MAX } from './span-buffer.ts'
 import type { SpanCount } from './span-buffer.ts'
+import type { Resource } from '@opentelemetry/resources'
+
+/** Ids in hexadecimal: 32 digits for a trace, 16 for a span. */
+interface SpanIds {
+  readonly traceId: string
+  readonly spanId: string
+}
+
+/** The attribute of a span, and of a resource, that says whose they are. */
+const ORGANIZATION_KEY = 'organization_id'
+
+const REMEMBERED_MAX = 1000
 
 /** Spans are sent soon: somebody may look at the trace of a run that has just ended. */
 const DELAY_MS = 500
@@ -154,4 +169,55 @@ function createExporter({ service, collectorUrl, secret }: SpanSenderOptions): O
     timeoutMillis: EXPORT_MS,
     userAgent: platformService(service),
   })
+}
+
+/**
+ * Sends the spans of an organization with a resource that names it: there the collector looks for
+ * whose spans the platform sends.
+ */
+function nameOrganizations(exporter: SpanExporter): SpanExporter {
+  const resources = new Map<string, Resource>()
+  const resourceOf = ({ resource }: ReadableSpan, organization: string): Resource => {
+    const known = resources.get(organization)
+    if (known) return known
+    const named = resource.merge(resourceFromAttributes({ [ORGANIZATION_KEY]: organization }))
+    // Spans share a resource only when it is the same object.
+    if (resources.size >= REMEMBERED_MAX) resources.clear()
+    resources.set(organization, named)
+    return named
+  }
+  const named = (span: ReadableSpan): ReadableSpan => {
+    const organization = span.attributes[ORGANIZATION_KEY]
+    if (typeof organization !== 'string') return span
+    return Object.create(span, { resource: { value: resourceOf(span, organization) } })
+  }
+  return {
+    export: (spans, done) => exporter.export(spans.map(named), done),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  }
+}
+
+/**
+ * An id generator of the SDK; the next root span gets the ids of `use`, all others random ones. A
+ * span is made synchronously, so nothing comes between.
+ */
+function createNextIds(): { generator: IdGenerator; use: (ids: SpanIds) => void } {
+  const random = new RandomIdGenerator()
+  let next: Partial<SpanIds> = {}
+  // Each is taken once; the SDK asks for the span's first, and for a trace's only at a root.
+  const take = (name: keyof SpanIds): string | undefined => {
+    const { [name]: id, ...others } = next
+    next = others
+    return id
+  }
+  return {
+    generator: {
+      generateTraceId: () => take('traceId') ?? random.generateTraceId(),
+      generateSpanId: () => take('spanId') ?? random.generateSpanId(),
+    },
+    use(ids) {
+      next = ids
+    },
+  }
 }

@@ -25,7 +25,7 @@ import {
 import type { EventType, Webhook, WebhookFields } from '../../platform/webhooks/webhooks.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
-import { createWebhookGuard } from '../../shared/outgoing/webhook-guard.ts'
+import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
 import { absoluteTime, relativeTime } from '../console/frame/format.ts'
 import { readPageRequest } from '../console/frame/lists/page-request.ts'
 import { time } from '../console/frame/parts.ts'

@@ -21,11 +21,10 @@ const BUILD_SECONDS = 600
 /** The label of its pods, with a word of its own. */
 const CANARY = 'platform/canary'
 
-/** The parts of a canary, in their order. */
-export type CanaryPart = 'build and push' | 'read' | 'pull'
+type CanaryPart = 'build and push' | 'read' | 'pull'
 
 /** Called when a part has gone well, with a fact worth printing. */
-export type OnPart = (part: CanaryPart, fact: string) => void
+type OnPart = (part: CanaryPart, fact: string) => void
 
 const CODES: Readonly<Record<BuildPart, BuildProblemCode>> = {
   cluster: 'build_not_started',

@@ -2,7 +2,7 @@ import { noteBuildLook } from '../../platform/crews/build-checks.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { ImageBuilder } from '../deployments/kubernetes/cluster-settings.ts'
-import { keepTurning } from '../run/keep-turning.ts'
+import { keepTurning } from '../run/loop.ts'
 import { lookAtBuilds } from './look-at-builds.ts'
 
 const LOOK_MS = 60_000

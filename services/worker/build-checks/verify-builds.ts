@@ -33,7 +33,7 @@ that could not be tried, as no images are built here or something that it needs 
 const PATIENCE = { stuckMs: 60_000, pollMs: 1000 }
 
 /** Where a command prints. */
-export interface Output {
+interface Output {
   readonly out: (text: string) => void
   readonly error: (text: string) => void
 }

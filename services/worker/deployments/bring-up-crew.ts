@@ -116,8 +116,7 @@ const unreadable = (name: string): string =>
   `The secret ${name} cannot be read with SECRET_KEY_BASE. Enter it anew in the environment of ` +
   'the automation, and deploy it again.'
 
-/** How a host is to bring up a deployment. */
-export interface BringingUp extends PreparedCrew {
+interface BringingUp extends PreparedCrew {
   readonly signal: AbortSignal
   /** The deployment stays in its state meanwhile. */
   readonly isQuiet?: boolean

@@ -16,8 +16,7 @@ export interface CrewEnvironmentDeps {
   readonly drainSeconds: number
 }
 
-/** The environment of a crew. */
-export interface CrewEnvironment {
+interface CrewEnvironment {
   readonly variables: Readonly<Record<string, string>>
   /** The values among them that the platform made, and nobody may see. */
   readonly secrets: readonly string[]

@@ -13,7 +13,7 @@ export interface CrewOwner {
 }
 
 /** The source that a crew is made of: a .tar.gz without links and without paths out of it. */
-export interface CrewSource {
+interface CrewSource {
   readonly id: number
   /** Of its files, in hexadecimal digits. */
   readonly digest: string

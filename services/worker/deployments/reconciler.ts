@@ -10,7 +10,7 @@ import type { LeasedCrew } from '../../platform/crews/crew-leases.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { listen } from '../../shared/postgres/listen.ts'
-import { keepLease } from '../run/keep-lease.ts'
+import { keepLease } from '../run/hold-run.ts'
 import { startLoop } from '../run/loop.ts'
 import type { CrewDeps } from './bring-up-crew.ts'
 import type { CrewHost } from './crew-host.ts'
@@ -28,7 +28,7 @@ const NO_HOST =
   'Python of their own. An administrator sets it up; it starts by itself then.'
 
 /** What a reconciler works with. */
-export interface ReconcilerDeps extends Omit<CrewDeps, 'host'> {
+interface ReconcilerDeps extends Omit<CrewDeps, 'host'> {
   /** Undefined where nothing can run crews. */
   readonly host: CrewHost | undefined
   /** @default 5_000 */

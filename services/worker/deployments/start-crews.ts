@@ -16,15 +16,36 @@ import { signToolsReadToken } from '../../shared/tools-read-token.ts'
 import type { workerEnv } from '../env.ts'
 import { createCrewEnvironment } from './crew-environment.ts'
 import type { CrewHost } from './crew-host.ts'
-import { registerCrewMetrics } from './crew-metrics.ts'
 import { keepLooking } from '../build-checks/keep-looking.ts'
 import { openCluster } from './kubernetes/open-cluster.ts'
 import type { OpenCluster } from './kubernetes/open-cluster.ts'
 import { openKubernetesHost } from './kubernetes/open-host.ts'
-import { startImageUpkeep } from './image-upkeep.ts'
 import { createProcessHost } from './process/process-host.ts'
 import { startReconciler } from './reconciler.ts'
 import type { Reconciler } from './reconciler.ts'
+import { Counter, Gauge } from 'prom-client'
+import type { CrewCounts } from '../../platform/crews/crew-counts.ts'
+import { CREW_STATES } from '../../platform/crews/crew-deployments.ts'
+import { deadline } from '../../shared/deadline.ts'
+import { noteGarbage, takeGarbage } from '../../platform/crews/crew-images.ts'
+import { startRetention } from '../retention.ts'
+
+interface ImageUpkeep {
+  readonly sql: Database
+  readonly host: Pick<CrewHost, 'freeImages'>
+  readonly log: Log
+}
+
+/** Frees the room of deleted images, once an hour if it is due. */
+const startImageUpkeep = (upkeep: ImageUpkeep): { stop(): Promise<void> } =>
+  startRetention({
+    of: 'crew images',
+    expire: () => freeImages(upkeep),
+    onDeleted: () => {},
+    log: upkeep.log,
+  })
+
+const SCRAPE_MS = 2000
 
 interface Crews {
   readonly config: v.InferOutput<typeof workerEnv>
@@ -119,4 +140,45 @@ function collectorOf({
   COLLECTOR_JWT_SECRET: secret,
 }: Pick<Crews['config'], 'COLLECTOR_URL' | 'COLLECTOR_JWT_SECRET'>) {
   return url === undefined || secret === undefined ? undefined : { url, secret }
+}
+
+/**
+ * Registers the metrics of crews from source; `count` is asked at each scrape. Returns what counts
+ * a failure.
+ */
+export function registerCrewMetrics(
+  registry: Registry,
+  count: () => Promise<CrewCounts>,
+): () => void {
+  const registers = [registry]
+  new Gauge({
+    name: 'worker_crews',
+    help:
+      'Automations from source by the state of their newest deployment; NaN while the database ' +
+      'is unavailable.',
+    labelNames: ['state'] as const,
+    registers,
+    async collect() {
+      const counts = await deadline({ name: 'crews', timeoutMs: SCRAPE_MS }, count).catch(() => {})
+      for (const state of CREW_STATES) this.set({ state }, counts ? (counts[state] ?? 0) : NaN)
+    },
+  })
+  const failures = new Counter({
+    name: 'worker_crew_failures_total',
+    help: 'Deployments of crews that failed, and crews that failed after they had been online.',
+    registers,
+  })
+  return () => failures.inc()
+}
+
+/** Frees the room of deleted images when it is due and no crew is built. Returns how often. */
+export async function freeImages({ sql, host }: Omit<ImageUpkeep, 'log'>): Promise<number> {
+  if (!(await takeGarbage(sql))) return 0
+  try {
+    await host.freeImages()
+    return 1
+  } catch (thrown) {
+    await noteGarbage(sql)
+    throw thrown
+  }
 }

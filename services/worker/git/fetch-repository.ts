@@ -21,8 +21,7 @@ export interface GitPrograms {
   readonly extraAuthoritiesPath: string | undefined
 }
 
-/** What is fetched, and with what. */
-export interface Fetching extends Asker {
+interface Fetching extends Asker {
   /** The address of the place, parsed: what the guard vets is what git gets. */
   readonly url: URL
   readonly place: RepositoryPlace

@@ -5,7 +5,7 @@ import type { ProxyAddress } from '../../shared/outgoing/forward-proxy.ts'
 import { withoutBrackets } from '../../shared/outgoing/private-addresses.ts'
 
 /** How git is to reach a repository. */
-export interface GitAccess {
+interface GitAccess {
   readonly url: URL
   /** The addresses that were vetted: it connects to no others. None where a proxy finds them. */
   readonly addresses: readonly LookupAddress[]

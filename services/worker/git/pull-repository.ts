@@ -24,8 +24,7 @@ import type { FetchedCommit, GitPrograms } from './fetch-repository.ts'
 /** Shorter than the lease of a pull, with time to store what was fetched. */
 const FETCH_MS = 180_000
 
-/** The means to pull repositories. */
-export interface PullDeps {
+interface PullDeps {
   readonly sql: Database
   readonly log: Log
   readonly seals: RepositorySeals

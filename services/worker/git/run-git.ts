@@ -6,8 +6,7 @@ const MEMORY_BYTES = 1024 * 1024 * 1024
 const BLOCK_BYTES = 512
 const NOT_FOUND = 127
 
-/** A call of git. */
-export interface GitCall {
+interface GitCall {
   readonly args: readonly string[]
   readonly directory: string
   /** All of its environment. */

@@ -1,15 +1,17 @@
-import { SpanStatusCode } from '@opentelemetry/api'
-import type { Span, SpanOptions } from '@opentelemetry/api'
+import { SpanStatusCode, SpanKind } from '@opentelemetry/api'
+import type { Span, SpanOptions, Attributes } from '@opentelemetry/api'
 import { fillIn } from '../../platform/definitions/crew-definition.ts'
 import type {
   CrewEvent,
   LlmCallEvent,
   ToolCallEvent,
+  CrewMessage,
 } from '../../platform/crew-contract/crew-protocol.ts'
 import type { RunFacts } from '../../platform/runs/run-queue.ts'
 import type { Failure } from '../../platform/runs/runs.ts'
-import { describeLlmCall } from './llm-span.ts'
-import { describeToolCall } from './tool-span.ts'
+
+/** The types of tools that call another service. */
+const REMOTE = new Set(['mcp', 'http', 'fetch'])
 
 /** Starts a span of a run. */
 export type Start = (name: string, parent: Span | undefined, options: SpanOptions) => Span
@@ -86,4 +88,89 @@ export function endSpan(span: Span | undefined, at: Date, failure?: Failure): vo
 function roleOf({ definition, inputs }: RunFacts, key: string, task?: OpenTask) {
   const found = definition.agents.find((agent) => agent.key === key)
   return found && key !== task?.agent ? fillIn(found.role, inputs) : task?.role
+}
+
+/**
+ * The name and the attributes of an LLM call's span, as the OpenTelemetry GenAI conventions have
+ * them (SPEC 9).
+ */
+function describeLlmCall(event: LlmCallEvent): {
+  name: string
+  kind: SpanKind
+  attributes: Attributes
+} {
+  return {
+    name: `chat ${event.request_model}`,
+    kind: SpanKind.CLIENT,
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.output.type': 'text',
+      'gen_ai.provider.name': event.provider,
+      'gen_ai.agent.id': event.agent,
+      'gen_ai.request.model': event.request_model,
+      'gen_ai.response.model': event.response_model,
+      'gen_ai.response.id': event.response_id,
+      'gen_ai.response.finish_reasons':
+        event.finish_reason === undefined ? undefined : [event.finish_reason],
+      'gen_ai.usage.input_tokens': event.input_tokens,
+      'gen_ai.usage.output_tokens': event.output_tokens,
+      'gen_ai.usage.cache_read.input_tokens': event.cached_input_tokens,
+      'gen_ai.usage.reasoning.output_tokens': event.reasoning_output_tokens,
+      'gen_ai.input.messages': messages(event.messages_in),
+      'gen_ai.output.messages':
+        event.messages_out.length === 0
+          ? undefined
+          : messages(event.messages_out, event.finish_reason),
+      'server.address': event.server_address,
+      'server.port': event.server_port,
+      'http.request.resend_count': event.attempts > 1 ? event.attempts - 1 : undefined,
+      task_key: event.task,
+    },
+  }
+}
+
+/** The conventions' JSON of a conversation: each message is made of parts. */
+function messages(said: LlmCallEvent['messages_in'], finish_reason?: string): string {
+  return JSON.stringify(
+    said.map((message) => ({ role: message.role, parts: partsOf(message), finish_reason })),
+  )
+}
+
+function partsOf({ content, tool_calls = [], tool_call_id }: CrewMessage) {
+  if (tool_call_id !== undefined) {
+    return [{ type: 'tool_call_response', id: tool_call_id, response: content }]
+  }
+  const calls = tool_calls.map(({ id, name, arguments: given }) => ({
+    type: 'tool_call',
+    id,
+    name,
+    arguments: given,
+  }))
+  return content === '' && calls.length > 0 ? calls : [{ type: 'text', content }, ...calls]
+}
+
+/**
+ * The name, the kind and the attributes of a tool call's span, as the OpenTelemetry GenAI
+ * conventions have them.
+ */
+function describeToolCall(event: ToolCallEvent): {
+  name: string
+  kind: SpanKind
+  attributes: Attributes
+} {
+  const isRemote = REMOTE.has(event.tool_type ?? '')
+  return {
+    name: `execute_tool ${event.name}`,
+    kind: isRemote ? SpanKind.CLIENT : SpanKind.INTERNAL,
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': event.name,
+      'gen_ai.tool.type': isRemote ? 'extension' : 'function',
+      'gen_ai.tool.call.id': event.call_id,
+      'gen_ai.tool.call.arguments': event.arguments,
+      'gen_ai.tool.call.result': event.result,
+      'gen_ai.agent.id': event.agent,
+      task_key: event.task,
+    },
+  }
 }

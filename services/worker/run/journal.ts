@@ -9,14 +9,24 @@ import type {
 } from '../../platform/crew-contract/crew-protocol.ts'
 import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../../platform/runs/run-queue.ts'
-import { storeArtifacts } from '../../platform/runs/run-artifacts.ts'
+import { storeArtifacts, artifactName } from '../../platform/runs/run-artifacts.ts'
 import type { JournalEntries, StepRecord } from '../../platform/runs/journal-entries.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import { announceArtifact, artifactsOf } from './artifacts.ts'
 import type { ProgressWriter } from './progress-writer.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
+import type { WrittenFile } from '../../platform/runs/run-artifacts.ts'
+
+type ArtifactEvent = Extract<CrewEvent, { type: 'artifact' }>
+
+/** Returns the files that events report. */
+const artifactsOf = (events: readonly (CrewEvent | OtherEvent)[]): WrittenFile[] =>
+  events.flatMap((event) => {
+    if (event.type !== 'artifact') return []
+    const { name, task, step, content } = event
+    return [{ name: artifactName(name), task, step, content }]
+  })
 
 /** The part of a tool's arguments and result that the run's page shows. */
 const TOOL_CHARACTERS_MAX = 4000
@@ -178,3 +188,8 @@ const isMadeCall = (event: CrewEvent, { kind }: StepRecord): boolean =>
 
 const isAnnounced = (step: StepRecord | undefined): boolean =>
   step?.kind === 'tool' || step?.kind === 'approval'
+
+/** The event of a file as the run's page and its callers see it: the content has an address. */
+function announceArtifact({ content, name, ...event }: ArtifactEvent): ProgressEvent {
+  return { ...event, name: artifactName(name), characters: content.length }
+}

@@ -9,7 +9,7 @@ interface CommitsOptions<Item, Result> {
 }
 
 /** Commits that go on while more is read. */
-export interface OpenCommits<Item> {
+interface OpenCommits<Item> {
   /** Begins a commit, and resolves when more may be read. Raises what failed a commit. */
   add(items: readonly Item[], characters: number): Promise<void>
   /** Waits for all of them. Raises what failed one. */

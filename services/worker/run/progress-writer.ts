@@ -3,14 +3,57 @@ import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
 import type { Lease } from '../../platform/runs/run-queue.ts'
 import { encodeEntries, joinEntries } from '../../platform/runs/journal-entries.ts'
 import { recordEncoded, recordTogether } from '../../platform/runs/record-progress.ts'
-import type { JournalEntries, RunEntries } from '../../platform/runs/journal-entries.ts'
+import type {
+  JournalEntries,
+  RunEntries,
+  EncodedEntries,
+} from '../../platform/runs/journal-entries.ts'
 import type { Written } from '../../platform/runs/record-progress.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
-import { giveUpOld, resolveParts, takeShares } from './progress-lines.ts'
-import type { Line, Part, Share } from './progress-lines.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
+
+/** The runs whose entries are committed together at the most. */
+const RUNS_MAX = 200
+/** The characters that are committed together at the most. */
+const CHARACTERS_MAX = 1_048_576
+/** A run that reports more at a time is written by itself, so that the others need not wait. */
+const LARGE_CHARACTERS = 131_072
+
+/** Entries of a run that wait for their commit. */
+interface Part {
+  readonly entries: EncodedEntries
+  /** The same for all parts of a line. */
+  readonly signal: AbortSignal
+  readonly giveUpAt: number
+  readonly resolve: (written: Written) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/** What one attempt at a run reported and is not committed, the oldest first. */
+interface Line {
+  readonly lease: Lease
+  readonly parts: Part[]
+  /** Some of it is written at this moment: what follows waits for that. */
+  isHeld: boolean
+  /** The database refused some of it: each part has a commit of its own from then on. */
+  isRefused: boolean
+}
+
+/** The first parts of a line, which are committed at a time. */
+interface Share {
+  readonly line: Line
+  readonly count: number
+}
+
+/** What is written next. */
+interface Taken {
+  /** In one commit. */
+  readonly shares: readonly Share[]
+  /** Each by itself. */
+  readonly large: readonly Line[]
+}
 
 const RETRY_MS = 500
 /** The server ends a statement earlier; a connection may be cut off without a word. */
@@ -23,7 +66,7 @@ export interface ProgressWriter {
 }
 
 /** Commits what one attempt reports, in its order. */
-export interface RunWriter {
+interface RunWriter {
   /**
    * Resolves once the entries are committed, with what was booked in that commit, or with `lost`
    * when the run is no longer this worker's. Raises the database's refusal, its last failure when
@@ -34,7 +77,7 @@ export interface RunWriter {
 }
 
 /** The connections of a writer. */
-export interface WriterPools {
+interface WriterPools {
   /**
    * For the commits of many runs, one at a time on each, and nothing else: they wait for no other
    * statement. The first of them that is free is used, whose caches are warm.
@@ -161,4 +204,44 @@ async function writeParts(sql: Database, line: Line, first: Part): Promise<void>
     // Which of them is refused shows one by one.
     if (!isRefused(thrown) || count === 1) line.parts.shift()?.reject(thrown)
   }
+}
+
+/** Takes what the next commit has room for; the other lines stay in the set. */
+function takeShares(waiting: Set<Line>): Taken {
+  const shares: Share[] = []
+  const large: Line[] = []
+  let room = CHARACTERS_MAX
+  for (const line of waiting) {
+    if (room <= 0 || shares.length === RUNS_MAX) break
+    waiting.delete(line)
+    dropAborted(line)
+    const count = line.parts.length
+    const characters = line.parts.reduce((sum, { entries }) => sum + entries.characters, 0)
+    if (characters > LARGE_CHARACTERS) {
+      large.push(line)
+    } else if (count > 0) {
+      shares.push({ line, count })
+      room -= characters
+    }
+  }
+  return { shares, large }
+}
+
+function dropAborted({ parts }: Line): void {
+  if (parts[0]?.signal.aborted !== true) return
+  for (const { signal, reject } of parts.splice(0)) reject(signal.reason)
+}
+
+/** Rejects the parts whose time is over. */
+function giveUpOld({ parts }: Line, reason: unknown): void {
+  while (parts[0] && performance.now() >= parts[0].giveUpAt) parts.shift()?.reject(reason)
+}
+
+/** Takes the first parts off a line, written together: the first one hears of warnings. */
+function resolveParts({ parts }: Line, count: number, written: Written): void {
+  const [first, ...others] = parts.splice(0, count)
+  first?.resolve(written)
+  const { state, booking } = written
+  const rest = booking ? { state, booking: { ...booking, warnings: [] } } : written
+  for (const { resolve } of others) resolve(rest)
 }

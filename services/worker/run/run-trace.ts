@@ -1,5 +1,5 @@
 import { ROOT_CONTEXT, trace as api } from '@opentelemetry/api'
-import type { Attributes, Context, Span } from '@opentelemetry/api'
+import type { Attributes, Span } from '@opentelemetry/api'
 import type { CrewEvent, OtherEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { KeptEvent } from './call-crew.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../../platform/runs/run-queue.ts'
@@ -10,7 +10,7 @@ import { endSpan, traceCalls } from './call-spans.ts'
 import type { OpenTask, Start } from './call-spans.ts'
 
 /** The spans of one attempt of a run. */
-export interface RunTrace {
+interface RunTrace {
   event(event: KeptEvent): void
   /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
   end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void
@@ -107,7 +107,11 @@ const starterOf =
   ({ tracer }: SpanSender, run: LeasedRun): Start =>
   (name, parent, options) => {
     const attributes = { ...identity(run), ...options.attributes }
-    return tracer.startSpan(name, { ...options, attributes }, inside(parent))
+    return tracer.startSpan(
+      name,
+      { ...options, attributes },
+      parent ? api.setSpan(ROOT_CONTEXT, parent) : ROOT_CONTEXT,
+    )
   }
 
 function startWhole({ tracer, useIds }: SpanSender, run: RunFacts): Span {
@@ -116,9 +120,6 @@ function startWhole({ tracer, useIds }: SpanSender, run: RunFacts): Span {
   const options = { root: true, startTime: run.queuedAt, attributes: wholeAttributes(run) }
   return tracer.startSpan(name, options, ROOT_CONTEXT)
 }
-
-const inside = (span: Span | undefined): Context =>
-  span ? api.setSpan(ROOT_CONTEXT, span) : ROOT_CONTEXT
 
 function identity({ id, slug, automationId, organizationId }: RunFacts): Attributes {
   return {

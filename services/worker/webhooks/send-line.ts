@@ -25,8 +25,7 @@ const GONE = 410
  */
 const STORE_MS = 120_000
 
-/** The means to send the messages of a line. */
-export interface LineDeps extends PostDeps {
+interface LineDeps extends PostDeps {
   readonly sql: Database
   readonly limits: OutboxLimits
   readonly onAttempt: (attempt: WebhookAttempt) => void

@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
@@ -9,19 +8,14 @@ import { spawnCollector } from '../../services/collector/support/process.ts'
 import type { CollectorProcess } from '../../services/collector/support/process.ts'
 import { citusUrl, createCitusDatabase } from '../../support/citus.ts'
 import { buildCollector } from '../collector/checkout.ts'
-import { cpuOf, cpuOfFamily, parentOf } from '../support/processes.ts'
 
-/** A collector with its database, and what both use of the processor. */
+/** A collector with its database. */
 export interface Contender {
   readonly sql: Database
   readonly url: string
   /** The nodes that it does not use yet. */
   readonly spareUrls: readonly string[]
   readonly collector: CollectorProcess
-  /** CPU seconds of the collector so far. */
-  readonly nodeSeconds: () => number
-  /** CPU seconds of all nodes of the database so far. */
-  readonly postgresSeconds: () => number
   close(): Promise<void>
 }
 
@@ -36,28 +30,9 @@ export async function withCollector(work: (main: string) => Promise<void>): Prom
 }
 
 /** The coordinator of the Citus that is measured. */
-export function requireCitus(): string {
+function requireCitus(): string {
   if (citusUrl !== undefined) return citusUrl
   throw new Error('CITUS_DATABASE_URL is not set; test/citus/README.md starts a Citus.')
-}
-
-/** On a database of the coordinator's server that Citus does not know. */
-export async function openPlain(main: string): Promise<Contender> {
-  const coordinator = requireCitus()
-  const name = `bench_${randomBytes(4).toString('hex')}`
-  const url = new URL(coordinator)
-  url.pathname = `/${name}`
-  const admin = connectDatabase(parseAddress(coordinator), { name: 'bench', max: 1 })
-  await admin`set citus.enable_ddl_propagation = off`
-  await admin.unsafe(`create database ${name}`)
-  return openContender(main, {
-    urls: [url.href],
-    env: {},
-    async drop() {
-      await admin.unsafe(`drop database ${name} with (force)`)
-      await admin.end()
-    },
-  })
 }
 
 /** On a database of the coordinator and so many of its workers. */
@@ -87,29 +62,16 @@ async function openContender(main: string, opening: Opening): Promise<Contender>
     databaseUrl: url,
     env: { ...env, COLLECTOR_WRITERS: '2', COLLECTOR_SEARCH: 'off' },
   })
-  const servers = await Promise.all([...urls, ...spareUrls].map(serverOf))
   const sql = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
   return {
     sql,
     url,
     spareUrls,
     collector,
-    nodeSeconds: () => cpuOf(collector.child.pid ?? 0),
-    postgresSeconds: () => servers.reduce((sum, pid) => sum + cpuOfFamily(pid), 0),
     async close() {
       await collector.kill('SIGKILL')
       await sql.end()
       await drop()
     },
   }
-}
-
-/** The process of the server. */
-async function serverOf(url: string): Promise<number> {
-  const sql = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
-  const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
-  const server = parentOf(row?.pid ?? 0)
-  await sql.end()
-  if (server === undefined) throw new Error('The nodes must run on this machine, with /proc.')
-  return server
 }

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { TRACES } from '../../services/collector/support/grpc.ts'
 import type { LoadResult } from './load.ts'
 
-export interface GrpcLoad {
+interface GrpcLoad {
   readonly sessions: readonly ClientHttp2Session[]
   readonly token: string
   readonly bodies: readonly Buffer[]

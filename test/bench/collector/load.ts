@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 
-export interface Load {
+interface Load {
   readonly connections: Connections
   readonly token: string
   readonly contentType: string

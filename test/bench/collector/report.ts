@@ -15,7 +15,7 @@ export interface Sample {
   readonly tableBytes: number
 }
 
-export interface Results {
+interface Results {
   readonly profile: string
   /** By contender, one for each round. */
   readonly samples: ReadonlyMap<string, readonly Sample[]>

@@ -6,7 +6,6 @@ import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { orderTasks } from '../../../services/platform/definitions/task-order.ts'
 import { definition as beside } from '../../faults/runs/stage.ts'
 import type { Stage } from '../../faults/runs/stage.ts'
-import type { Bare } from './bare/bare.ts'
 import { cpuOf, cpuOfFamily } from '../support/processes.ts'
 
 /** The runs at a time. */
@@ -92,17 +91,6 @@ export async function doRuns(
   into.postgresMs += after.postgresMs - before.postgresMs
   into.flushes += after.flushes - before.flushes
   for (const number of numbers) into.gaps.push(...gapsOf(crew, number, model))
-}
-
-/** Does the runs of one round by the bare crew and worker. */
-export async function doBareRuns(
-  { model, bare }: Stage & { readonly bare: Bare },
-  { name, isJournaled, into }: { name: string; isJournaled: boolean; into: Measured },
-): Promise<void> {
-  const numbers = Array.from({ length: RUNS }, (_, index) => `${name}-${index}`)
-  const tasks = chain.tasks.map(({ key }) => key)
-  await bare.perform(numbers.map((number) => ({ number, tasks, isJournaled })))
-  for (const number of numbers) into.gaps.push(...gapsOf(chain, number, model))
 }
 
 function gapsOf({ tasks }: CrewDefinition, number: string, { times }: Stage['model']): number[] {

@@ -10,8 +10,7 @@ import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { closeStage, openStage } from '../../faults/runs/stage.ts'
 import { createRandom } from '../support/requests.ts'
 import { quantile, toTable } from '../support/statistics.ts'
-import { startBare } from './bare/bare.ts'
-import { CREWS, doBareRuns, doRuns, limit, nothingMeasured, perform, RUNS } from './loads.ts'
+import { CREWS, doRuns, limit, nothingMeasured, perform, RUNS } from './loads.ts'
 import type { Measured } from './loads.ts'
 
 const ROUNDS = 5
@@ -56,8 +55,6 @@ interface Load {
   readonly isLimited?: boolean
   /** Rows are committed beside them. */
   readonly besideRows?: boolean
-  /** A crew and a worker perform it that do nothing else. */
-  readonly isBare?: boolean
 }
 
 const LOADS: Readonly<Record<string, Load>> = {
@@ -65,8 +62,6 @@ const LOADS: Readonly<Record<string, Load>> = {
   journal: { crew: 'short', isJournaled: true },
   budget: { crew: 'short', isJournaled: true, isLimited: true },
   row: { crew: 'short', isJournaled: false, besideRows: true },
-  'bare-plain': { crew: 'short', isJournaled: false, isBare: true },
-  'bare-journal': { crew: 'short', isJournaled: true, isBare: true },
   'long-plain': { crew: 'long', isJournaled: false },
   'long-journal': { crew: 'long', isJournaled: true },
 }
@@ -89,17 +84,12 @@ export async function run(parent?: string, ...names: string[]): Promise<void> {
   const own = connectDatabase(parseAddress(stage.server.url), { name: 'bench', max: 1 })
   await own`create table committed (at timestamptz not null)`
   const plain = await hideAbilities(stage.address.target())
-  const bare = await startBare(stage)
   const results: Results = new Map(loads.map(([name]) => [name, nothingMeasured()]))
   // The first round warms everything up.
   for (let round = 0; round <= ROUNDS; round += 1) {
     for (const [name, load] of loads) {
       const into = (round > 0 && results.get(name)) || nothingMeasured()
       const { isJournaled } = load
-      if (load.isBare) {
-        await doBareRuns({ ...stage, bare }, { name: `${name}-${round}`, isJournaled, into })
-        continue
-      }
       const crew = CREWS[load.crew]
       await perform(stage, crew)
       await limit(stage, load.isLimited === true)
@@ -116,7 +106,6 @@ export async function run(parent?: string, ...names: string[]): Promise<void> {
   await own.end({ timeout: 5 })
   plain.server.closeAllConnections()
   plain.server.close()
-  bare.stop()
   await closeStage(stage)
   console.log(describe(results))
 }

@@ -24,7 +24,7 @@ import { freePort } from '../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
 import { SERVER_SETTINGS } from '../collector/server-settings.ts'
 import { fill } from '../reads/fill.ts'
-import { fillRollUps } from '../roll-ups/fill.ts'
+import { fillRollUps } from './fill-roll-ups.ts'
 
 const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20, texts: 0 }
 

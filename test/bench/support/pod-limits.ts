@@ -4,7 +4,7 @@ import { join } from 'node:path'
 const ROOT = '/sys/fs/cgroup'
 const PERIOD_US = 100_000
 
-export interface Limits {
+interface Limits {
   /** 0.5 is half a core. */
   readonly cores: number
   readonly memoryBytes: number

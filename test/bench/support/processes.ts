@@ -35,15 +35,6 @@ export const parentOf = (pid: number): number | undefined => readStat(pid)?.pare
 /** CPU seconds that a process has used, in steps of 10 ms. NaN where there is no `/proc`. */
 export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
 
-/** CPU milliseconds of a process, to the microsecond. NaN on other systems than Linux. */
-export function cpuMsOf(pid: number): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
-  } catch {
-    return Number.NaN
-  }
-}
-
 const processIds = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger)
 
 /** How many children a process has. 0 where there is no `/proc`. */

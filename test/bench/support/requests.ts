@@ -57,7 +57,7 @@ const count = (key: string, value: number): KeyValue => ({ key, value: { intValu
 const pick = (random: Random, ...texts: string[]): string =>
   texts[Math.floor(random() * texts.length)] ?? ''
 
-export interface Batch {
+interface Batch {
   readonly spans: number
   readonly seed: number
   /** Around when the spans start; milliseconds since 1970. */

@@ -50,7 +50,7 @@ const PROGRAMS: readonly Program[] = [
 ]
 
 /** The version of a module as the go.mod file of a program pins it. */
-export function pinnedVersion(module: string, dependency: string): string {
+function pinnedVersion(module: string, dependency: string): string {
   const file = readFileSync(join(sources, module, 'go.mod'), 'utf8')
   const [, version] = new RegExp(`^(?:require)?\\s+${dependency} (\\S+)`, 'm').exec(file) ?? []
   if (version === undefined) throw new Error(`${module}/go.mod pins no ${dependency}`)

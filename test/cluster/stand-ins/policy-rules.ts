@@ -1,7 +1,7 @@
 import type { Labels, Metadata } from './api.ts'
 import { remainingRanges } from './networks.ts'
 
-export interface Selector {
+interface Selector {
   readonly matchLabels?: Labels
   readonly matchExpressions?: readonly {
     readonly key: string

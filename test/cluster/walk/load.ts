@@ -48,7 +48,7 @@ async function failureOf(send: () => Promise<Response>): Promise<string | undefi
 
 const SPANS_PER_REQUEST = 20
 
-export interface SpanLoad extends Load {
+interface SpanLoad extends Load {
   readonly acknowledged: readonly string[]
 }
 

@@ -14,7 +14,7 @@ import { crewsOf, NAMESPACE } from './step.ts'
 export type Project = Readonly<Record<string, string>>
 
 /** The project as an archive, as \`tar\` makes it. */
-export async function archive(files: Project): Promise<Uint8Array<ArrayBuffer>> {
+async function archive(files: Project): Promise<Uint8Array<ArrayBuffer>> {
   const directory = mkdtempSync(join(tmpdir(), 'own-crew-'))
   try {
     for (const [name, text] of Object.entries(files)) {

@@ -21,7 +21,7 @@ import {
 } from './stage.ts'
 import type { BudgetLedger, CallsInFlight, Stage } from './stage.ts'
 
-export interface RunFaultOptions {
+interface RunFaultOptions {
   /** Kills and rollouts of worker, crew and PostgreSQL. */
   readonly kills: number
   readonly seed: number

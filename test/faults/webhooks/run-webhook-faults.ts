@@ -29,7 +29,7 @@ const REQUIRE =
   "import { createRequire as requireOf } from 'node:module'; " +
   'const require = requireOf(import.meta.url);'
 
-export interface WebhookFaultOptions {
+interface WebhookFaultOptions {
   readonly sql: Database
   readonly databaseUrl: string
   readonly automation: Automation

@@ -104,7 +104,7 @@ export function arbitraryValues(shape: Shape): fc.Arbitrary<Record<string, unkno
 }
 
 /** Any value that one field allows. */
-export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
+function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
   switch (field.kind) {
     case 'boolean':
       return fc.boolean()

@@ -2,7 +2,7 @@ import { compileFunction } from 'node:vm'
 import { createFunctions, isTrue, print } from './go-functions.ts'
 
 /** Renders one template with a root such as `{ Values, Release, Chart }`. */
-export type RenderTemplate = (name: string, root: unknown) => string
+type RenderTemplate = (name: string, root: unknown) => string
 
 type Block = (root: unknown) => string
 

@@ -9,7 +9,7 @@ import { chart } from './platform.ts'
 import { runTool } from './tools.ts'
 
 /** A Helm program that was found. */
-export interface Helm {
+interface Helm {
   readonly command: string
   readonly version: string
 }

@@ -1,7 +1,7 @@
 import type { Manifest } from './platform.ts'
 
 /** The fields of an object that Kubernetes refuses to change once it is there. */
-export function immutableParts({ kind, spec, type, roleRef }: Manifest): unknown {
+function immutableParts({ kind, spec, type, roleRef }: Manifest): unknown {
   switch (kind) {
     case 'Deployment':
       return { selector: spec.selector }

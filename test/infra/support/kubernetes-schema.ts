@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 
 /** What is wrong with a manifest. */
-export type Check = (manifest: unknown) => readonly string[]
+type Check = (manifest: unknown) => readonly string[]
 
 /**
  * Kinds of others, which the cluster itself does not define; `routes.test.ts` says what they hold.

@@ -132,7 +132,7 @@ describe('the dashboard and the alerts', () => {
   })
 
   it('name reasons that the collector really gives', () => {
-    const sources = ['ingest', 'app', 'wrong-protocol', 'grpc/wrong-version'].map(
+    const sources = ['ingest', 'app', 'wrong-protocol', 'grpc/serve-grpc'].map(
       (name) => `server/${name}.ts`,
     )
     sources.push('otlp/refusals.ts', 'store/spans/group-commit.ts', 'tokens/authorization.ts')

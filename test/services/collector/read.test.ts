@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
-import { withinTime } from '../../../services/collector/read/within-time.ts'
+import { withinTime } from '../../../services/collector/read/admit-read.ts'
 import {
   openTraceDocument,
   readSmallDocument,

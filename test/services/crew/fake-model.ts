@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface ModelRequest {
+interface ModelRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: {

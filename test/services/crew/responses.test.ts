@@ -3,7 +3,7 @@ import { createHabits } from '../../../services/crew/habits.ts'
 import type { Habits } from '../../../services/crew/habits.ts'
 import { createLlm } from '../../../services/crew/llm.ts'
 import type { LlmCall } from '../../../services/crew/llm-call.ts'
-import { formatOf } from '../../../services/crew/task/response-format.ts'
+import { formatOf } from '../../../services/crew/task/output.ts'
 import type { LlmApi } from '../../../services/platform/connections/model-endpoint.ts'
 import {
   asks,

@@ -12,7 +12,7 @@ import type {
 } from '../../../services/platform/crew-contract/crew-protocol.ts'
 import { guardFor } from '../../support/outgoing.ts'
 
-export interface RunHere {
+interface RunHere {
   readonly definition: CrewDefinition
   readonly llm: Llm
   readonly inputs?: Readonly<Record<string, unknown>>
@@ -74,7 +74,7 @@ export const pathsOf = (events: readonly CrewEvent[]): string[] =>
 
 export type Reply = Partial<Pick<Completion, 'text' | 'toolCalls'>> | string
 
-export interface ModelHere {
+interface ModelHere {
   readonly llm: Llm
   readonly calls: LlmCall[]
 }

@@ -19,7 +19,7 @@ export interface Answer {
   readonly headers: Headers
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly body?: unknown
   readonly headers?: Record<string, string>
   readonly at?: Service
@@ -160,7 +160,7 @@ export async function openPlatform(extraProviders: readonly Record<string, unkno
   }
 }
 
-export async function readObject(response: Response): Promise<Record<string, unknown>> {
+async function readObject(response: Response): Promise<Record<string, unknown>> {
   const body: unknown = await response.json()
   if (typeof body !== 'object' || body === null) throw new Error('not an object')
   return { ...body }

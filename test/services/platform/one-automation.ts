@@ -8,7 +8,7 @@ import { seedAutomation } from '../../support/platform.ts'
 import { useDatabase } from '../../support/use-database.ts'
 
 /** A database with one automation, which is there once the tests run. */
-export interface OneAutomation {
+interface OneAutomation {
   readonly sql: Database
   readonly automation: Automation
   /** Queues a run; returns its id. */

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../../services/shared/http/metrics.ts'
 import { registerBudgetGauges } from '../../../services/worker/run/budget-metrics.ts'
-import { registerCrewMetrics } from '../../../services/worker/deployments/crew-metrics.ts'
+import { registerCrewMetrics } from '../../../services/worker/deployments/start-crews.ts'
 import { createWorkerMetrics } from '../../../services/worker/run/metrics.ts'
 
 const ALERTS = new URL('../../../services/worker/observability/alerts.yaml', import.meta.url)

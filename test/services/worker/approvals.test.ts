@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import type { Decision } from '../../../services/platform/definitions/approval-decisions.ts'
@@ -7,44 +7,23 @@ import {
   expireApprovals,
   findApproval,
 } from '../../../services/platform/runs/run-approvals.ts'
-import { publishVersion } from '../../../services/platform/projects/project-versions.ts'
 import { readEvents } from '../../../services/platform/runs/run-events.ts'
 import { listRunTasks } from '../../../services/platform/runs/run-tasks.ts'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { definition } from '../../support/crew.ts'
-import { says, startFakeModel } from '../crew/fake-model.ts'
-import type { FakeModel } from '../crew/fake-model.ts'
-import { openPlatform } from './harness.ts'
+import { says } from '../crew/fake-model.ts'
+import { openWorker } from './harness.ts'
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
+const { deploy, model, platform, publish } = await openWorker()
 
-beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-  await publish(definition.tasks.map((task, index) => ({ ...task, human_input: index === 0 })))
-})
+const publishTasks = (tasks: CrewDefinition['tasks']) => publish({ ...definition, tasks })
 
-async function publish(tasks: CrewDefinition['tasks']): Promise<void> {
-  const { sql, automation } = platform
-  const [{ projectId }] = await sql<[{ projectId: number }]>`
-    select project_id from project_versions where id = ${automation.projectVersionId}`
-  const { id } = await publishVersion(sql, projectId, { ...definition, tasks })
-  await sql`update deployments set project_version_id = ${id} where id = ${automation.id}`
-}
+beforeAll(() =>
+  publishTasks(definition.tasks.map((task, index) => ({ ...task, human_input: index === 0 }))),
+)
 
 beforeEach(async () => {
-  await platform.sql`delete from executions`
-  model.requests.length = 0
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
-  await platform.deployAt(crew.url)
-})
-
-afterEach(() => platform.stopServices())
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
+  await deploy()
 })
 
 /** A run that waits for a decision about its first task. */
@@ -138,7 +117,9 @@ describe('a task with human_input', () => {
 describe('a task that says when a person has to decide, and what counts then', () => {
   it('goes on with its output when nobody decides in time', async () => {
     const terms = { human_input: true, decide_within_minutes: 120, undecided: 'approve' } as const
-    await publish(definition.tasks.map((task, at) => (at === 0 ? { ...task, ...terms } : task)))
+    await publishTasks(
+      definition.tasks.map((task, at) => (at === 0 ? { ...task, ...terms } : task)),
+    )
     const id = await ask()
     const asked = await findApproval(platform.sql, id)
     expect(asked).toMatchObject({ task: 'research', undecided: 'approve' })
@@ -164,7 +145,9 @@ describe('a task that says when a person has to decide, and what counts then', (
 
 describe('tasks that ask beside each other', () => {
   it('do so one after the other, and call no model again', async () => {
-    await publish(definition.tasks.map((task) => ({ ...task, async: true, human_input: true })))
+    await publishTasks(
+      definition.tasks.map((task) => ({ ...task, async: true, human_input: true })),
+    )
     const id = await ask()
     expect(await findApproval(platform.sql, id)).toMatchObject({ task: 'research' })
     await decide(id, 'approve')

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   closeAbandonedCalls,
   reserveCall,
@@ -16,40 +16,19 @@ import {
 import { listBudgets, setBudget } from '../../../services/platform/budgets/budgets.ts'
 import type { Budget, BudgetLimits } from '../../../services/platform/budgets/budgets.ts'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
-import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
-import type { FakeModel } from '../crew/fake-model.ts'
+import { isSilent, says } from '../crew/fake-model.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
-import { openPlatform } from './harness.ts'
+import { openWorker } from './harness.ts'
 
 /** `BUDGET_RUNS=200` is the long form. */
 const RUNS = Number(process.env['BUDGET_RUNS'] ?? 6)
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
-
-beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-})
+const { deploy, model, platform } = await openWorker()
 
 beforeEach(async () => {
-  await platform.sql`delete from executions`
   await platform.sql`delete from budgets`
-  model.requests.length = 0
 })
-
-afterEach(() => platform.stopServices())
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
-})
-
-async function deploy() {
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
-  await platform.deployAt(crew.url)
-}
 
 const set = (period: BudgetPeriod, change: Partial<BudgetLimits>) => {
   const { organizationId, id: deploymentId } = platform.automation

@@ -1,14 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import { storeInputFile } from '../../../services/platform/runs/input-files.ts'
 import { prepareInputs } from '../../../services/platform/runs/prepare-inputs.ts'
-import { publishVersion } from '../../../services/platform/projects/project-versions.ts'
 import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { definition } from '../../support/crew.ts'
-import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
-import type { Answer, FakeModel } from '../crew/fake-model.ts'
+import { isSilent, says } from '../crew/fake-model.ts'
+import type { Answer } from '../crew/fake-model.ts'
 import { startBrokenCrew } from './broken-crew.ts'
-import { openPlatform } from './harness.ts'
+import { openWorker } from './harness.ts'
 
 const [research, write] = definition.tasks
 const crew = parseCrewDefinition({
@@ -22,35 +21,9 @@ const crew = parseCrewDefinition({
 const PNG = Buffer.from('89504e470d0a1a0a0102', 'hex')
 const LONG = 'abcdefghij'.repeat(2000)
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
+const { deploy, model, platform, publish } = await openWorker()
 
-beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-  const { sql, automation } = platform
-  const [{ projectId }] = await sql<[{ projectId: number }]>`
-    select project_id from project_versions where id = ${automation.projectVersionId}`
-  const { id } = await publishVersion(sql, projectId, crew)
-  await sql`update deployments set project_version_id = ${id} where id = ${automation.id}`
-})
-
-beforeEach(async () => {
-  await platform.sql`delete from executions`
-  model.requests.length = 0
-})
-
-afterEach(() => platform.stopServices())
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
-})
-
-async function deploy(): Promise<void> {
-  const service = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
-  await platform.deployAt(service.url)
-}
+beforeAll(() => publish(crew))
 
 /** Queues a run with a long text and an image. */
 async function start(text = LONG): Promise<string> {

@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect } from 'vitest'
 import { start as startCrewService } from '../../../services/crew/start.ts'
 import { markOnline } from '../../../services/platform/automations/automations.ts'
 import type { Automation } from '../../../services/platform/automations/automations.ts'
@@ -12,7 +12,10 @@ import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/http/serve.ts'
 import { start as startWorkerService } from '../../../services/worker/start.ts'
+import { publishVersion } from '../../../services/platform/projects/project-versions.ts'
+import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import { definition } from '../../support/crew.ts'
+import { startFakeModel } from '../crew/fake-model.ts'
 import { seedAutomation } from '../../support/platform.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
@@ -70,6 +73,39 @@ export async function openPlatform() {
       await database.drop()
     },
   }
+}
+
+/**
+ * Opens a platform and a model for the tests of one file. Each test begins without runs and without
+ * services; both are closed after the last one.
+ */
+export async function openWorker() {
+  const platform = await openPlatform()
+  const model = await startFakeModel()
+  const { sql, automation } = platform
+  beforeEach(async () => {
+    await sql`delete from executions`
+    model.requests.length = 0
+  })
+  afterEach(() => platform.stopServices())
+  afterAll(async () => {
+    await platform.close()
+    await model.stop()
+  })
+  /** Starts a crew that asks the model, and lets the automation use it. */
+  async function deploy(env: Record<string, string> = {}): Promise<Service> {
+    const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl, ...env })
+    await platform.deployAt(crew.url)
+    return crew
+  }
+  /** Lets the automation run another version. */
+  async function publish(crew: CrewDefinition): Promise<void> {
+    const [{ projectId }] = await sql<[{ projectId: number }]>`
+      select project_id from project_versions where id = ${automation.projectVersionId}`
+    const { id } = await publishVersion(sql, projectId, crew)
+    await sql`update deployments set project_version_id = ${id} where id = ${automation.id}`
+  }
+  return { platform, model, deploy, publish }
 }
 
 export const workerEnv = (databaseUrl: string): Record<string, string> => ({

@@ -1,46 +1,25 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { startModel } from '../../../services/local/model.ts'
 import type { Service } from '../../../services/shared/http/serve.ts'
 import { start } from '../../../services/worker/start.ts'
 import { freePort } from '../../support/free-port.ts'
 import { programPath } from '../../support/program.ts'
-import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
-import type { FakeModel } from '../crew/fake-model.ts'
-import { openPlatform, silent, workerEnv } from './harness.ts'
+import { isSilent, refuses, says } from '../crew/fake-model.ts'
+import { openWorker, silent, workerEnv } from './harness.ts'
 import { startDuration } from '../../support/duration.ts'
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
+const { deploy, model, platform } = await openWorker()
 let demo: Service
 
 beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
   demo = await startModel({ port: 0, log: silent, latencyMs: 1 })
 })
 
-beforeEach(async () => {
-  await platform.sql`delete from executions`
-  model.requests.length = 0
-})
-
-afterEach(() => platform.stopServices())
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
-  await demo.stop()
-})
-
-async function deploy(baseUrl = model.baseUrl, env: Record<string, string> = {}): Promise<Service> {
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: baseUrl, ...env })
-  await platform.deployAt(crew.url)
-  return crew
-}
+afterAll(() => demo.stop())
 
 function spawnWorker(): ChildProcess {
   return spawn(process.execPath, [programPath('worker')], {
@@ -55,7 +34,7 @@ async function metricsOf({ url }: Service): Promise<string> {
 
 describe('a worker (SPEC 1)', () => {
   it('runs a kickoff on its crew, and stores output, usage and progress', async () => {
-    await deploy(`${demo.url}/v1`)
+    await deploy({ OPENAI_BASE_URL: `${demo.url}/v1` })
     await platform.startWorker()
     const id = await platform.kickoff({ topic: 'blue whales' })
     const run = await platform.until(id, 'completed')
@@ -81,7 +60,7 @@ describe('a worker (SPEC 1)', () => {
   })
 
   it('is woken by each kickoff, also after its connections were cut', async () => {
-    await deploy(`${demo.url}/v1`)
+    await deploy({ OPENAI_BASE_URL: `${demo.url}/v1` })
     await platform.startWorker()
     const waits = async (): Promise<number[]> => {
       const seconds = []
@@ -168,7 +147,7 @@ describe('a worker (SPEC 1)', () => {
     const id = await platform.kickoff()
     const unavailable = async () => /worker_crew_away_total ([1-9])/.test(await metricsOf(worker))
     await expect.poll(unavailable).toBe(true)
-    await deploy(`${demo.url}/v1`, { PORT: String(port) })
+    await deploy({ OPENAI_BASE_URL: `${demo.url}/v1`, PORT: String(port) })
     expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 1 })
   })
 
@@ -244,7 +223,7 @@ describe('a worker that ends', () => {
   })
 
   it('continues a run on the next pod of a replaced crew, and counts nothing as lost', async () => {
-    const crew = await deploy(model.baseUrl, { CREW_DRAIN_SECONDS: '1' })
+    const crew = await deploy({ CREW_DRAIN_SECONDS: '1' })
     model.play(says('Facts.'), isSilent)
     await platform.startWorker()
     const id = await platform.kickoff()

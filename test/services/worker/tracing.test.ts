@@ -1,11 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { verifyCollectorToken } from '../../../services/shared/collector-token.ts'
 import { freePort } from '../../support/free-port.ts'
-import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
-import type { FakeModel } from '../crew/fake-model.ts'
+import { isSilent, refuses, says } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
-import { COLLECTOR_SECRET, openPlatform } from './harness.ts'
+import { COLLECTOR_SECRET, openWorker } from './harness.ts'
 import { startSpanReceiver } from '../../support/span-receiver.ts'
 import type { ReceivedSpan, SpanReceiver } from '../../support/span-receiver.ts'
 import { startDuration } from '../../support/duration.ts'
@@ -13,30 +12,17 @@ import { startDuration } from '../../support/duration.ts'
 const CLIENT = 3
 const ERROR = 2
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
+const { deploy, model, platform } = await openWorker()
 let collector: SpanReceiver
 
-beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-})
-
 beforeEach(async () => {
-  await platform.sql`delete from executions`
   collector = await startSpanReceiver()
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
-  await platform.deployAt(crew.url)
+  await deploy()
 })
 
 afterEach(async () => {
   await platform.stopServices()
   await collector.stop()
-})
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
 })
 
 const startWorker = (env: Record<string, string> = {}) =>

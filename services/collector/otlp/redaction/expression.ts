@@ -32,18 +32,15 @@ export function readExpression(source: string): readonly Item[] {
   for (let at = 0; at < source.length;) {
     const unit = readUnit(source, at)
     const times = readTimes(source, unit.end)
-    items.push(...unit.bytes.slice(0, -1).map(once), { ...lastOf(unit.bytes), ...times })
+    items.push(...unit.bytes.slice(0, -1).map((members) => ({ members, min: 1, max: 1 })), {
+      members: unit.bytes.at(-1) ?? new Set(),
+      ...times,
+    })
     at = times.end
   }
   checkHead(items)
   checkNeighbours(items)
   return items
-}
-
-const once = (members: ReadonlySet<number>): Item => ({ members, min: 1, max: 1 })
-
-function lastOf(bytes: readonly ReadonlySet<number>[]): { members: ReadonlySet<number> } {
-  return { members: bytes.at(-1) ?? new Set() }
 }
 
 /** Something that can be repeated: the bytes of one character, or a class. */
@@ -102,7 +99,10 @@ function readClass(source: string, from: number): Unit {
   }
   if (at >= source.length) throw refused('has a class without its ]')
   if (members.size === 0) throw refused('has an empty class')
-  return { bytes: [isNegated ? complementOf(members) : members], end: at + 1 }
+  return {
+    bytes: [isNegated ? new Set(BYTES.filter((byte) => !members.has(byte))) : members],
+    end: at + 1,
+  }
 }
 
 /** Some bytes of a class, and where they end in the source. */
@@ -123,9 +123,6 @@ function readRange(source: string, at: number): Part {
   }
   return { bytes: BYTES.slice(low, high + 1), end: last.end }
 }
-
-const complementOf = (members: ReadonlySet<number>): Set<number> =>
-  new Set(BYTES.filter((byte) => !members.has(byte)))
 
 function readMember(source: string, at: number): Part {
   const code = source.charCodeAt(at)

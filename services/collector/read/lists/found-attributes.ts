@@ -20,8 +20,7 @@ export async function search(sql: Queryable, filter: TraceFilter): Promise<Searc
   return lookUpAttribute(sql, searched, { from })
 }
 
-/** Which traces may have the attribute: the end of a `select` from `listed_traces as traces`. */
-export interface Candidates {
+interface Candidates {
   readonly from: Fragment
   /** At the most; undefined for all, of which there may not be too many. */
   readonly limit?: number

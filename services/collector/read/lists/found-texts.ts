@@ -17,7 +17,7 @@ export interface KnownTraces {
 }
 
 /** The traces that have a text; `isMany` when they are too many to be named. */
-export interface FoundTexts extends KnownTraces {
+interface FoundTexts extends KnownTraces {
   readonly isMany: boolean
 }
 

@@ -35,8 +35,7 @@ const ORIGIN = '2001-01-01T00:00:00Z'
 
 const histogramParameters = v.object({ ...filterParameters, interval: v.optional(word(WORDS)) })
 
-/** The query of a histogram. */
-export interface HistogramQuery {
+interface HistogramQuery {
   readonly filter: TraceFilter
   readonly interval?: Interval | undefined
 }

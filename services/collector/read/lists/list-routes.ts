@@ -1,4 +1,4 @@
-import type { Context, Hono } from 'hono'
+import type { Hono } from 'hono'
 import type { ReadEnv } from '../admit-read.ts'
 import type { ReadView } from '../read-metrics.ts'
 import type { Reader } from '../reader.ts'
@@ -54,10 +54,8 @@ export function addListRoutes(app: Hono<ReadEnv>): void {
   for (const { path, view, answer } of QUESTIONS) {
     app.get(path, async (c) => {
       c.set('view', view)
-      const body = await answer(c.var.reader, parametersOf(c))
+      const body = await answer(c.var.reader, new URL(c.req.url).searchParams)
       return c.json(body, 200, { 'cache-control': 'no-store' })
     })
   }
 }
-
-const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams

@@ -1,7 +1,7 @@
 import { RANGES_PER_DOUBLING } from '../../store/roll-ups/trace-days.ts'
 
 /** Durations in a range of them. */
-export interface Bucket {
+interface Bucket {
   /** Exclusive; 0 for the first. */
   readonly fromMs: number
   /** Infinity for the last. */

@@ -25,8 +25,7 @@ const sessionParameters = v.object({
   cursor: v.optional(v.pipe(v.string(), v.transform(readCursor))),
 })
 
-/** The query of a list of sessions. */
-export type SessionQuery = Readonly<v.InferOutput<typeof sessionParameters>> & OfOrganization
+type SessionQuery = Readonly<v.InferOutput<typeof sessionParameters>> & OfOrganization
 
 /** Raises `invalid_request`. */
 export function readSessionQuery(parameters: URLSearchParams): SessionQuery {
@@ -37,7 +36,7 @@ export function readSessionQuery(parameters: URLSearchParams): SessionQuery {
 }
 
 /** A page of sessions, and where the next one begins. */
-export interface SessionPage {
+interface SessionPage {
   readonly sessions: readonly Session[]
   /** Null at the end. A page with fewer sessions than asked for, even with none, is not the end. */
   readonly next_cursor: string | null

@@ -43,8 +43,7 @@ const listParameters = v.object({
   excerpts: v.optional(integer(1, EXCERPT_MAX)),
 })
 
-/** The query of a list of traces. */
-export interface TraceQuery {
+interface TraceQuery {
   readonly filter: TraceFilter
   readonly sort: Sort
   readonly limit: number
@@ -77,7 +76,7 @@ export interface TracePage {
 }
 
 /** Traces looked at for one page at the most, when a condition has no index. */
-export interface ScanLimits {
+interface ScanLimits {
   /** For numbers of the trace. */
   readonly traces: number
   /** For attributes and frequent texts, which are looked up in spans. */

@@ -57,7 +57,7 @@ type Group = (typeof GROUP_NAMES)[number]
 const MAX_GROUPS = 1000
 
 /** Which traces are summed up, and in which groups, if in any. */
-export interface TotalsQuery {
+interface TotalsQuery {
   readonly filter: TraceFilter
   readonly by?: Group | undefined
 }
@@ -72,7 +72,7 @@ export function readTotalsQuery(parameters: URLSearchParams): TotalsQuery {
 }
 
 /** The totals of groups: days in their order, others by their traces, the most first. */
-export interface GroupedTotals {
+interface GroupedTotals {
   readonly groups: readonly (TraceTotals & { readonly [group in Group]?: string })[]
   /** True when there are more groups than are shown. */
   readonly truncated: boolean

@@ -56,8 +56,7 @@ const usageParameters = v.object({
   by: v.optional(groups),
 })
 
-/** The query of the totals of calls. */
-export type UsageQuery = Readonly<v.InferOutput<typeof usageParameters>> & OfOrganization
+type UsageQuery = Readonly<v.InferOutput<typeof usageParameters>> & OfOrganization
 
 /** Raises `invalid_request`. */
 export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
@@ -67,7 +66,7 @@ export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
 }
 
 /** Model calls by the hour of their start, summed up. */
-export interface Usage {
+interface Usage {
   readonly groups: readonly UsageGroup[]
 }
 

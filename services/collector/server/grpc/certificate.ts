@@ -5,8 +5,7 @@ import type { Server } from 'node:tls'
 import { AppError, toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 
-/** A certificate with its chain, and its private key; PEM. */
-export interface Certificate {
+interface Certificate {
   readonly cert: string
   readonly key: string
 }
@@ -29,8 +28,7 @@ export async function readCertificate(directory: string): Promise<Certificate> {
   }
 }
 
-/** The server that follows a certificate. */
-export interface Following {
+interface Following {
   readonly server: Server
   readonly directory: string
   readonly certificate: Certificate

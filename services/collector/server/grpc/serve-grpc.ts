@@ -10,12 +10,20 @@ import { overBudget } from '../../otlp/refusals.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import type { Call } from './delivery.ts'
 import { createExports, refuse } from './exports.ts'
-import { guardSession, MAX_CALL_MS, MAX_CONNECTIONS, MAX_OPEN_CALLS } from './limits.ts'
-import { SESSION_LIMITS } from './limits.ts'
-import { warnOfHttp1 } from './wrong-version.ts'
+import {
+  guardSession,
+  MAX_CALL_MS,
+  MAX_CONNECTIONS,
+  MAX_OPEN_CALLS,
+  SESSION_LIMITS,
+} from './limits.ts'
 
-/** The parts of the gRPC server. */
-export interface GrpcOptions {
+const WARN_EVERY_MS = 60_000
+
+const HTTP1_ADVICE =
+  'a client speaks HTTP/1.1 on the port for gRPC; OTLP over HTTP is taken on the other port'
+
+interface GrpcOptions {
   readonly deps: IngestDeps
   /** 0 lets the system choose. */
   readonly port: number
@@ -122,4 +130,19 @@ async function drain(
   }, drainMs)
   await closed
   clearTimeout(cut)
+}
+
+/** Tells the operator, once a minute, of exporters that are set up for OTLP over HTTP. */
+function warnOfHttp1(
+  server: Http2Server | Http2SecureServer,
+  { metrics, log }: Pick<IngestDeps, 'metrics' | 'log'>,
+): void {
+  let quietUntil = 0
+  server.on('sessionError', (error) => {
+    if (!error.message.includes('client magic')) return
+    metrics.refused.inc({ reason: 'not_grpc' })
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + WARN_EVERY_MS
+    log.warn(HTTP1_ADVICE)
+  })
 }

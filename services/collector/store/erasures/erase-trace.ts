@@ -7,7 +7,7 @@ import { sqlState } from '../../../shared/postgres/failures.ts'
 import { isDistributed } from '../spans/distribution.ts'
 
 /** The trace to erase, and who wants that. */
-export interface Erasure {
+interface Erasure {
   /** A UUID. */
   readonly traceId: string
   /** Whose trace it is; an empty text for the platform's own. */
@@ -18,7 +18,7 @@ export interface Erasure {
 }
 
 /** An erasure that was carried out. */
-export interface Erased {
+interface Erased {
   readonly spans: number
   readonly erasedAt: Date
 }
@@ -80,7 +80,7 @@ async function eraseTrace(sql: Database, erasure: Erasure): Promise<Erased> {
 }
 
 /** The error for a trace without spans, and for one of another organization. */
-export const traceToDeleteNotFound = (traceId: string): AppError =>
+const traceToDeleteNotFound = (traceId: string): AppError =>
   new AppError(
     'not_found',
     `There is no trace ${traceId} to delete. It may have expired, or was deleted already.`,

@@ -6,7 +6,7 @@ const MAX_SIDE = 1024
 const CUT_CHARACTER = /[\uD800-\uDBFF]$/
 
 /** A part of what a span was given and what it answered, one after the other. */
-export interface Excerpt {
+interface Excerpt {
   readonly text: string
   /** Where the message that asks begins, the last of the input's; null without one. */
   readonly askedAt: number | null

@@ -28,7 +28,7 @@ export interface Extraction {
 }
 
 /** A connection on which turns can be taken. */
-export interface ExtractionSession extends CopyConnection {
+interface ExtractionSession extends CopyConnection {
   /** Where it finds the spans of a note: `spans`, or a copy of those that are on other nodes. */
   readonly spans: string
 }

@@ -9,8 +9,7 @@ import { takeTurns } from '../take-turns.ts'
 import { openExtraction, takeExtraction } from './extract-texts.ts'
 import type { Extraction } from './extract-texts.ts'
 
-/** The parts that keep the texts of spans up to date. */
-export interface ExtractionOptions {
+interface ExtractionOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
   readonly metrics: CollectorMetrics

@@ -38,7 +38,7 @@ export interface QueueState {
 }
 
 /** Batches that are filled by requests and taken by writers. */
-export interface BatchQueue {
+interface BatchQueue {
   /**
    * A batch that takes rows, with room for `bytes` of them; more make it grow. Raises
    * `unavailable`.
@@ -60,14 +60,12 @@ export interface BatchQueue {
 }
 
 /** The size of a full batch, and the memory of its rows. */
-export interface QueueLimits {
+interface QueueLimits {
   readonly maxRows: number
   readonly maxBytes: number
   readonly memory: Memory
   readonly now: () => number
 }
-
-const hasRoom = ({ bytes, end }: RowBuffer, more: number): boolean => end + more <= bytes.length
 
 /**
  * Writers of JSON ask for six times the length of a string, of which there may be up to this much.
@@ -96,7 +94,7 @@ export function createBatchQueue({ maxRows, maxBytes, memory, now }: QueueLimits
   return {
     open(isRepeat, bytes) {
       const found = opened.get(isRepeat)
-      if (found && hasRoom(found.buffer, bytes)) return found
+      if (found && found.buffer.end + bytes <= found.buffer.bytes.length) return found
       if (found) full.push(closeBatch(found))
       const buffer = takeBuffer(memory, [Math.max(bytes, maxBytes) + SLACK_BYTES, bytes])
       const batch = { buffer, entries: [], openedAt: now(), isRepeat }

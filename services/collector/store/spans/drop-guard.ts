@@ -18,8 +18,7 @@ interface DayOfSpans {
 /** Returns those of the expired days, which come oldest first, that may be dropped now. */
 export type DropGuard = <Item extends DayOfSpans>(expired: readonly Item[]) => Item[]
 
-/** The parts that the guard uses. */
-export interface DropGuardOptions {
+interface DropGuardOptions {
   readonly clock: Clock
   readonly log: Log
   /** Milliseconds by a clock that nobody sets. @default performance.now */

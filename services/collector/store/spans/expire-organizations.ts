@@ -14,8 +14,7 @@ import { dayOf, partitionName, startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
 import { dropLeftovers } from './retention.ts'
 
-/** The parts that delete what organizations keep for less time than others. */
-export interface ExpiryOptions {
+interface ExpiryOptions {
   /** Where the notes of the roll-ups are: the coordinator of Citus, or the database. */
   readonly address: DatabaseAddress
   readonly organizationRetention: OrganizationRetention

@@ -4,8 +4,12 @@ import type { RequestFacts, Transcode, Transcript } from '../../otlp/transcode.t
 import { rowOffset, truncateRows } from '../../otlp/row-buffer.ts'
 import { createBatchQueue, moveRows } from './batch-queue.ts'
 import type { Batch, QueueState } from './batch-queue.ts'
-import { createSeenRequests } from './seen-requests.ts'
 import type { Writer, Written } from './writer.ts'
+import type { RowBuffer } from '../../otlp/row-buffer.ts'
+import { rowKey } from './sorted-rows.ts'
+
+const REMEMBERED_MAX = 65_536
+const FORGOTTEN_AT_ONCE = REMEMBERED_MAX / 8
 
 /** A request whose rows are in memory, and the promise of what the database made of them. */
 export interface Submission {
@@ -20,8 +24,7 @@ export interface Submission {
 /** How a body is written, and the organization of its spans; without one, the platform's own. */
 export type SubmissionFacts = Pick<RequestFacts, 'encoding' | 'organization'>
 
-/** The parts that collect requests, and the writers. */
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   readonly transcode: Transcode
   readonly memory: Memory
   readonly writers: readonly Writer[]
@@ -108,5 +111,30 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       queue.close()
       await finished
     },
+  }
+}
+
+/**
+ * Tells whether a request that begins with this row came before, by the ids of its first span and
+ * whose it is. A client that gets no answer sends the same bytes again; knowing that saves a commit
+ * that would fail. Two requests whose keys are equal by chance are no harm: the second goes the
+ * careful way.
+ */
+function createSeenRequests(): (buffer: RowBuffer, row: number) => boolean {
+  const seen = new Set<number>()
+  return (buffer, row) => {
+    const key = rowKey(buffer, row)
+    if (seen.has(key)) return true
+    seen.add(key)
+    if (seen.size > REMEMBERED_MAX) forget(seen)
+    return false
+  }
+}
+
+function forget(seen: Set<number>): void {
+  let left = FORGOTTEN_AT_ONCE
+  for (const key of seen) {
+    if (left-- === 0) return
+    seen.delete(key)
   }
 }

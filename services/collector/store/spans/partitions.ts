@@ -47,7 +47,7 @@ export interface Partitions {
 }
 
 /** The clock of the days, and where they are created. */
-export interface PartitionsOptions {
+interface PartitionsOptions {
   readonly log: Log
   readonly now: () => number
   /** Of Citus, when the sessions are with other nodes, which may not create tables. */

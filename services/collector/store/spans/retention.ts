@@ -18,14 +18,13 @@ interface DropOptions {
   readonly clock: Clock
 }
 
-/** The settings that decide which days have expired. */
-export interface RetentionOptions extends DropOptions {
+interface RetentionOptions extends DropOptions {
   readonly weeks: number
   readonly guard: DropGuard
 }
 
 /** The outcome of a look at the expired days. */
-export interface Retained {
+interface Retained {
   /** Names of the dropped partitions. */
   readonly dropped: string[]
   /** Expired days that the guard kept. */
@@ -65,8 +64,7 @@ export async function dropExpired(options: RetentionOptions): Promise<Retained |
   })
 }
 
-/** The settings that decide which days go to make space. */
-export interface SpaceOptions extends DropOptions {
+interface SpaceOptions extends DropOptions {
   readonly maxBytes: number
 }
 

@@ -20,8 +20,7 @@ import type { Writer, Written } from './writer.ts'
 import { createWritingShare } from './writing-share.ts'
 import type { WritingShare } from './writing-share.ts'
 
-/** The parts of the way from bodies to committed rows. */
-export interface StorageOptions {
+interface StorageOptions {
   readonly address: DatabaseAddress
   readonly partitions: Partitions
   readonly memory: Memory

@@ -7,7 +7,7 @@ import { startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
 
 /** Rows of a buffer, and the day of each. */
-export interface TouchingRows {
+interface TouchingRows {
   readonly buffer: RowBuffer
   readonly rows: Uint32Array
   readonly dayAt: (row: number) => Day

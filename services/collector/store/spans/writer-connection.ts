@@ -28,7 +28,7 @@ export async function openConnection(address: DatabaseAddress): Promise<WriterCo
 }
 
 /** What is stored in one transaction. */
-export interface RowsToStore {
+interface RowsToStore {
   /** `merge` looks for what is stored already, `copy` fails on that. */
   readonly way: 'copy' | 'merge'
   readonly touched: readonly Touched[]

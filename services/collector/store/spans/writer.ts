@@ -3,18 +3,27 @@ import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import { backoffMs } from '../../../shared/backoff.ts'
 import { AppError, toError } from '../../../shared/errors.ts'
 import type { RowBuffer } from '../../otlp/row-buffer.ts'
-import type { CopyConnection } from '../../../shared/postgres/copy/copy-connection.ts'
-import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { CopyConnection, Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { StoreIdentities } from './identity-store.ts'
 import { dayOf } from './partitions.ts'
 import type { Day, Partitions } from './partitions.ts'
-import { storeReject } from './reject-store.ts'
 import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
 import { createSuspicion, findRepeats, findStored } from './stored-rows.ts'
 import type { RequestRows, Suspicion } from './stored-rows.ts'
 import { touchedBy } from './touched-traces.ts'
 import { openConnection, storeRows } from './writer-connection.ts'
 import type { WriterConnection } from './writer-connection.ts'
+import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { RowIds } from './sorted-rows.ts'
+
+/** A row that the database refused. */
+interface Reject extends RowIds {
+  readonly sqlstate: string
+  readonly reason: string
+  readonly rowBytes: Buffer
+}
+
+const MAX_ROW_BYTES = 1 << 20
 
 /** The outcome of a buffer of rows. */
 export interface Written {
@@ -35,14 +44,13 @@ export interface Writer {
 }
 
 /** What is known of the rows of a buffer. */
-export interface BufferFacts {
+interface BufferFacts {
   /** All requests have been here before. */
   readonly isRepeat: boolean
   readonly requests: readonly RequestRows[]
 }
 
-/** The parts that a writer uses. */
-export interface WriterOptions {
+interface WriterOptions {
   readonly address: DatabaseAddress
   readonly partitions: Partitions
   readonly storeIdentities: StoreIdentities
@@ -247,4 +255,14 @@ const BACKOFF = { firstMs: 50, maxMs: 2000 }
 
 async function backOff(attempts: number, signal: AbortSignal): Promise<void> {
   await delay(backoffMs(attempts + 1, BACKOFF), undefined, { signal })
+}
+
+/** Keeps a refused row for people to look at; a very large one is cut. */
+async function storeReject(session: Session, reject: Reject): Promise<void> {
+  const { traceId, spanId, organization, sqlstate, reason, rowBytes } = reject
+  const bytes = rowBytes.toString('hex', 0, MAX_ROW_BYTES)
+  await session.query(`
+    insert into span_rejects (trace_id, span_id, organization, sqlstate, reason, row_bytes)
+    values (${quote(traceId.toString('hex'))}, ${spanId.readBigInt64BE(0)}, ${quote(organization)},
+      ${quote(sqlstate)}, ${quote(reason)}, decode('${bytes}', 'hex'))`)
 }

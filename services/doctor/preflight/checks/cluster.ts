@@ -5,7 +5,7 @@ import type { Result } from '../result.ts'
 import type { PreflightContext } from '../context.ts'
 
 /** As the chart's `kubeVersion`. */
-export const MINOR_MIN = 30
+const MINOR_MIN = 30
 
 const version = v.object({ major: v.string(), minor: v.string(), gitVersion: v.string() })
 

@@ -3,7 +3,7 @@ import type { Database } from '../../../shared/postgres/database.ts'
 const OBJECTS_MAX = 5
 
 /** A privilege that the user lacks, and the statement that grants it. */
-export interface MissingGrant {
+interface MissingGrant {
   readonly what: string
   readonly statement: string
 }

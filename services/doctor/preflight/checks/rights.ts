@@ -47,13 +47,15 @@ export async function checkRights(context: PreflightContext): Promise<Result> {
     }
   }
   if (missing.length === 0) return passed(['rights_to_install'], { namespace })
-  const details = { namespace, missing: missing.map(describe) }
+  const details = {
+    namespace,
+    missing: missing.map(
+      ({ verb, group, resource }) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`,
+    ),
+  }
   const error = `missing rights in the namespace ${namespace}: ${details.missing.join(', ')}`
   return failed('rights_missing', error, { details })
 }
-
-const describe = ({ verb, group, resource }: Right): string =>
-  `${verb} ${resource}${group === '' ? '' : `.${group}`}`
 
 async function isAllowed({ call }: Cluster, right: Right): Promise<boolean | Result> {
   const result = await call({

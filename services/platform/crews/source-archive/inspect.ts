@@ -23,8 +23,7 @@ export interface InspectOptions {
   readonly entrypoint?: string | null | undefined
 }
 
-/** A file of a project. */
-export interface ProjectFile {
+interface ProjectFile {
   readonly size: number
   readonly isExecutable: boolean
   readonly sha256: string

@@ -1,6 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { AppError } from '../../../shared/errors.ts'
-import { readTomlTexts } from './toml-texts.ts'
+
+/** Longer lines have none of the texts that are looked for. */
+const TOML_LINE_MAX = 1000
+const TOML_TABLE = /^\s*\[\s*([^[\]]+?)\s*\]\s*(?:#.*)?$/
+const TOML_TEXT = /^\s*([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\["\\])*)"|'([^']*)')\s*(?:#.*)?$/
 
 /** A file of a program that is read has at most so many bytes. */
 const TEXT_BYTES_MAX = 512 * 1024
@@ -12,10 +16,10 @@ const CREW_CLASS = /^[ \t]{0,40}@(?:[\w.]{1,100}\.)?CrewBase\b/m
 const FLOW_CLASS = /^class[ \t]{1,40}\w{1,100}\([^)]{0,500}\bFlow\b/m
 
 /** What a project is run as. */
-export type ProjectKind = 'crew' | 'flow' | 'crew file' | 'entrypoint' | 'container'
+type ProjectKind = 'crew' | 'flow' | 'crew file' | 'entrypoint' | 'container'
 
 /** What was found in a project. */
-export interface ProjectFacts {
+interface ProjectFacts {
   readonly kind: ProjectKind
   readonly requiresPython?: string
   readonly hasDockerfile?: true
@@ -119,4 +123,24 @@ function withoutNeeds({ root, paths }: Pick<Project, 'root' | 'paths'>): AppErro
     `The project has no ${NEEDS.join(' and no ')} at its top, so what it needs is not known. ` +
       `There are ${shown.join(', ')}${more}. Add one, or pack the folder that has it.`,
   )
+}
+
+/**
+ * Returns the plain texts in a TOML document by their dotted keys, such as
+ * `project.requires-python`. Everything else in it is skipped, and so is what is not TOML: whoever
+ * installs the project reads all of it.
+ */
+function readTomlTexts(document: string): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>()
+  let table = ''
+  for (const line of document.split('\n')) {
+    if (line.length > TOML_LINE_MAX) continue
+    const [, name] = TOML_TABLE.exec(line) ?? []
+    if (name !== undefined) table = name.replaceAll(/["'\s]/g, '')
+    const [, key, quoted, literal] = TOML_TEXT.exec(line) ?? []
+    if (key === undefined) continue
+    const value = literal ?? (quoted ?? '').replaceAll(/\\(["\\])/g, '$1')
+    texts.set(table === '' ? key : `${table}.${key}`, value)
+  }
+  return texts
 }

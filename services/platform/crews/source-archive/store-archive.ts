@@ -13,7 +13,7 @@ import { openArchive } from './open-archive.ts'
 import type { OpenArchive } from './archive-entry.ts'
 
 /** Whose source an archive becomes. */
-export interface ArchiveOwner extends InspectOptions, Omit<NewSource, 'description' | 'content'> {}
+interface ArchiveOwner extends InspectOptions, Omit<NewSource, 'description' | 'content'> {}
 
 /**
  * Stores the project in an archive on the disk as a source: only its own files, in an archive that

@@ -86,7 +86,7 @@ function methodAt(lines: readonly Line[], index: number): Method[] | undefined {
 function returnedBy(body: readonly (readonly Token[])[]): Expression | undefined {
   const statements = body
     .flatMap((tokens) => splitAt(';', tokens))
-    .filter((tokens) => !tokens.every(isString))
+    .filter((tokens) => !tokens.every(({ kind }) => kind === 'string'))
   const [only = []] = statements
   const isReturn = statements.length === 1 && only[0]?.text === 'return'
   return isReturn ? readExpression(only.slice(1)) : undefined
@@ -103,8 +103,6 @@ function splitAt(sign: string, tokens: readonly Token[]): Token[][] {
   }
   return parts
 }
-
-const isString = ({ kind }: Token): boolean => kind === 'string'
 
 /** Returns the name of the method that `self.name()` calls. */
 export function methodOf(expression: Expression): string | undefined {

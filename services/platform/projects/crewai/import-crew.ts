@@ -7,11 +7,24 @@ import type { ProjectParts } from './crew-files.ts'
 import { checkFiles, findFiles, readProjectText } from './project-files.ts'
 import type { ProjectFiles } from './project-files.ts'
 import { reportInputs } from './placeholders.ts'
-import { createReport } from './report.ts'
+import { createReport, PYTHON } from './report.ts'
 import type { ImportProblem, Place, Report } from './report.ts'
 import { toDefinition } from './to-definition.ts'
-import { noteUnusedFiles } from './unused-files.ts'
 import { YAML_FILES, hasCrewBase, readYamlFiles } from './yaml-files.ts'
+
+const UNUSED_NOTED_MAX = 20
+
+const UNUSED_MEANINGS: readonly (readonly [RegExp, string])[] = [
+  [/(^|\/)\.env[^/]*$/, 'Variables are not read. Enter keys of models under LLM connections.'],
+  [
+    /(^|\/)knowledge\//,
+    'No agent and no crew names this file as knowledge, so it is not imported.',
+  ],
+  [/(^|\/)skills\/.*[^/]$/, 'Skills are not imported. Put what they say into the backstory.'],
+  [/(^|\/)tools\/(?!__init__).*\.py$/, PYTHON],
+  [/(^|\/)main\.py$/, 'This is not imported. Values for inputs are given when a run starts.'],
+  [/(?<!__init__)\.py$/, PYTHON],
+]
 
 /** What an import makes of a project. */
 export interface CrewImport {
@@ -106,4 +119,18 @@ function placeOf({ path }: v.BaseIssue<unknown>, parts: ProjectParts): Place {
   const list = kind === 'agents' ? parts.agents : kind === 'tasks' ? parts.tasks : []
   const part = typeof index === 'number' ? list[index] : undefined
   return part ?? { file: parts.read[0] ?? '', key: '' }
+}
+
+/** Notes which files of a project were not read, and mean something to CrewAI. */
+function noteUnusedFiles(files: ProjectFiles, read: ReadonlySet<string>, report: Report): void {
+  const unused = [...files.keys()].flatMap((file) => {
+    const isIgnored = read.has(file) || /(^|\/)(\.gitkeep|tests?\/.*)$/.test(file)
+    const meaning = isIgnored ? undefined : UNUSED_MEANINGS.find(([pattern]) => pattern.test(file))
+    return meaning ? [{ file, message: meaning[1] }] : []
+  })
+  for (const { file, message } of unused.slice(0, UNUSED_NOTED_MAX)) {
+    report.note({ file, key: '' }, message)
+  }
+  const more = unused.length - UNUSED_NOTED_MAX
+  if (more > 0) report.note({ file: '', key: '' }, `${more} more files are not imported.`)
 }

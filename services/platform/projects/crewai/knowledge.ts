@@ -7,7 +7,7 @@ import { PYTHON } from './report.ts'
 import type { Report } from './report.ts'
 
 /** The knowledge of a definition, by name. */
-export type ImportedKnowledge = Map<string, { readonly text: string }>
+type ImportedKnowledge = Map<string, { readonly text: string }>
 
 /** Where the texts of a project come from, and go to. */
 export interface KnowledgeReader {

@@ -23,7 +23,7 @@ export function checkPlaceholders(text: string, place: Place, report: Report): v
 }
 
 /** An input with a value for runs that have none. */
-export interface ImportedInput {
+interface ImportedInput {
   readonly name: string
   readonly default?: unknown
 }

@@ -3,7 +3,7 @@ import type { ProjectParts } from './crew-files.ts'
 import { methodOf, toValue } from './crew-program.ts'
 import type { FoundProgram, Method } from './crew-program.ts'
 import type { Field, Fields, Part } from './fields.ts'
-import type { Expression, PythonCall } from './python-values.ts'
+import type { Expression } from './python-values.ts'
 import { PYTHON } from './report.ts'
 import type { Report } from './report.ts'
 
@@ -87,16 +87,14 @@ function readParts(context: Context, kind: 'agent' | 'task', entries: readonly P
 
 /** The entry that `config=self.tasks_config['name']` names. */
 function configOf({ returned }: Method): string | undefined {
-  const config = returned?.kind === 'call' ? argument(returned, 'config') : undefined
+  const config =
+    returned?.kind === 'call' ? returned.named.find(([each]) => each === 'config')?.[1] : undefined
   return config?.kind === 'entry' ? config.key : undefined
 }
 
 /** A method that is not understood has the entry of its name. */
 const nameOfEntry = (method: Method): string | undefined =>
   configOf(method) ?? (method.returned?.kind === 'call' ? undefined : method.name)
-
-const argument = ({ named }: PythonCall, name: string): Expression | undefined =>
-  named.find(([each]) => each === name)?.[1]
 
 /** The named arguments of the call of a class that a method returns. */
 function fieldsOfCall({ found, report }: Context, method: Method, className: string): Fields {

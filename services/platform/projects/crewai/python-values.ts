@@ -113,7 +113,7 @@ function innerOf(tokens: readonly Token[], start: number): readonly Token[] | un
 }
 
 /** Splits tokens at a sign that is in no brackets; an empty part at the end is left out. */
-export function split(tokens: readonly Token[], sign: string): Token[][] {
+function split(tokens: readonly Token[], sign: string): Token[][] {
   const parts: Token[][] = [[]]
   let depth = 0
   for (const token of tokens) {

@@ -4,15 +4,16 @@ import type { KnowledgeReader } from './knowledge.ts'
 import { readKnowledge } from './knowledge.ts'
 import { DEFAULT_MODEL, readModel } from './models.ts'
 import type { ImportedModel } from './models.ts'
-import { toKeys } from './names.ts'
 import { readInputs } from './placeholders.ts'
 import { PYTHON } from './report.ts'
-import type { Report } from './report.ts'
+import type { Report, Place } from './report.ts'
 import { CREW_RULES } from './rules.ts'
 import { toAgent } from './to-agents.ts'
 import type { ImportedAgent } from './to-agents.ts'
 import { toTask } from './to-tasks.ts'
 import type { ImportedTools } from './tools.ts'
+
+const DEFINITION_KEY = /^[A-Za-z][\w-]{0,63}$/
 
 const NAME = 'Imported crew'
 
@@ -105,4 +106,37 @@ function processOf(
   const llm = readModel(crew.get('manager_llm'), report)
   if (!llm) report.refuse(field, 'A crew with this process needs manager_llm or manager_agent.')
   return { process: 'hierarchical', ...(llm ? { manager_llm: llm } : {}) }
+}
+
+/**
+ * Gives each name of a project a key of a definition: the name itself where it is allowed, else one
+ * like it. Keys are unique.
+ */
+function toKeys(
+  names: readonly (Place & { readonly name: string })[],
+  report: Report,
+): Map<string, string> {
+  const keys = new Map<string, string>()
+  const taken = new Set(names.map(({ name }) => name).filter((name) => DEFINITION_KEY.test(name)))
+  for (const place of names) {
+    const { name } = place
+    if (keys.has(name)) report.refuse(place, `There are two of the name ${name}.`)
+    else if (DEFINITION_KEY.test(name)) keys.set(name, name)
+    else {
+      const key = freeKey(name, taken)
+      taken.add(key)
+      keys.set(name, key)
+      report.note(place, `A key holds letters, digits, _ and -, so ${name} becomes ${key}.`)
+    }
+  }
+  return keys
+}
+
+function freeKey(name: string, taken: ReadonlySet<string>): string {
+  const plain = name.normalize('NFKD').replace(/\p{M}/gu, '')
+  const base = plain.replace(/[^\w-]+/g, '_').slice(0, 50)
+  const start = /^[A-Za-z]/.test(base) ? base : `k_${base.replace(/^_+/, '')}`
+  let key = start
+  for (let number = 2; taken.has(key); number += 1) key = `${start}_${number}`
+  return key
 }

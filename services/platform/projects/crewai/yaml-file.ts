@@ -12,7 +12,7 @@ export function parseYaml(text: string): unknown {
   try {
     const document = parseDocument(text, { version: '1.1', uniqueKeys: true })
     const [mistake] = [...document.errors, ...document.warnings]
-    if (mistake) throw refused(firstLine(mistake.message))
+    if (mistake) throw refused(mistake.message.split('\n', 1)[0]?.replace(/:$/, '') ?? '')
     const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX })
     return value
   } catch (thrown) {
@@ -35,8 +35,6 @@ export function findMistake(json: string): { line: number; column: number } | un
     return undefined
   }
 }
-
-const firstLine = (message: string): string => message.split('\n', 1)[0]?.replace(/:$/, '') ?? ''
 
 const refused = (why: string): AppError =>
   new AppError('invalid_request', `This is not valid YAML: ${why}.`)

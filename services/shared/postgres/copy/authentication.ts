@@ -4,7 +4,7 @@ import { connectionLost } from '../failures.ts'
 import { toError } from '../../errors.ts'
 
 /** The two directions of a login. */
-export interface AuthenticationChannel {
+interface AuthenticationChannel {
   readonly send: (bytes: Buffer) => void
   readonly fail: (error: Error) => void
 }

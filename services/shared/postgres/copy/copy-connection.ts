@@ -66,7 +66,7 @@ export interface Session {
 }
 
 /** The name and the limits of a connection. */
-export interface CopyConnectionOptions {
+interface CopyConnectionOptions {
   /** Shown in `pg_stat_activity`. */
   readonly name: string
   /** @default 5_000 */

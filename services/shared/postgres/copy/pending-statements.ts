@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 /** The statements that were sent and are not over, in their order. */
-export interface PendingStatements {
+interface PendingStatements {
   /**
    * Resolves when the server is ready again; rejects with its error.
    * `onData` gets what the server sends for a COPY.

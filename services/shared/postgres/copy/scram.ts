@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { AppError } from '../../errors.ts'
 
 /** One SCRAM-SHA-256 exchange (RFC 5802, RFC 7677), without channel binding. */
-export interface Scram {
+interface Scram {
   /** The client's first message. */
   readonly first: string
   /** Returns the response to the server's first message. */

@@ -1,7 +1,7 @@
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import { oauthServiceOf } from '../../../shared/oauth-service.ts'
 import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
-import { createToolGuard } from '../../../shared/outgoing/tool-guard.ts'
+import { createToolGuard } from '../../../shared/outgoing/guards.ts'
 import type { WebDeps } from '../../context.ts'
 import { createPinConnections } from './pin-connections.ts'
 import { pinTools } from './pin-tools.ts'

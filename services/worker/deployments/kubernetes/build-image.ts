@@ -16,8 +16,7 @@ import { followOutput, lastLines } from './pod-output.ts'
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 const POLL_MS = 2000
 
-/** The end of a build. */
-export type BuildOutcome =
+type BuildOutcome =
   | { readonly digest: string }
   | { readonly reason: string; readonly lastLines: string }
 
@@ -25,7 +24,7 @@ export type BuildOutcome =
 export type BuildPart = keyof typeof UNREACHABLE_EXITS | 'cluster'
 
 /** A build that could not be tried, and for want of what. */
-export interface UntriedBuild {
+interface UntriedBuild {
   readonly unreachable: string
   readonly part: BuildPart
 }

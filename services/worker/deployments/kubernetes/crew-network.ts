@@ -30,7 +30,7 @@ export interface Reach {
 export type LookUp = (host: string) => Promise<readonly string[]>
 
 /** What a crew is to reach. */
-export interface ReachOrder {
+interface ReachOrder {
   /** The entries of the automation's list, and the models that its organization chose. */
   readonly listed: readonly string[]
   /** The hosts that the operator named: models, and the proxy. */

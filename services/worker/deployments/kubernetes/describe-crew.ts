@@ -36,15 +36,14 @@ export interface CrewGifts {
 }
 
 /** The hosts of models. */
-export interface ModelHosts {
+interface ModelHosts {
   /** Those that the organization chose. */
   readonly chosen: readonly string[]
   /** Those that the operator named or allowed, and the proxy. */
   readonly given: readonly string[]
 }
 
-/** A crew, and its objects. */
-export interface CrewObjects {
+interface CrewObjects {
   /** Where it is reached, and who reaches it: first, and deleted last. */
   readonly service: KubernetesObject
   /** What it may reach; undefined: policies are off. */

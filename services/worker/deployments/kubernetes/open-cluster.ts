@@ -11,7 +11,7 @@ import type { clusterCrewsEnv } from './env.ts'
 import { openBuilder } from './open-builder.ts'
 
 /** The variables that say how crews from source run in a cluster. */
-export type ClusterConfig = ProxyConfig &
+type ClusterConfig = ProxyConfig &
   Pick<v.InferOutput<typeof workerEnv>, keyof typeof clusterCrewsEnv>
 
 /** A cluster with crews from source, and where these are. */

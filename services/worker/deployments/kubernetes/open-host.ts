@@ -22,7 +22,7 @@ const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
 const LOOK_UP_MS = 5000
 
 /** What crews in a cluster are given, and what they are described with. */
-export interface HostOptions {
+interface HostOptions {
   readonly kubernetes: Kubernetes
   readonly sql: Queryable
   readonly read: ReadVariable

@@ -15,7 +15,7 @@ interface Output {
 }
 
 /** Hands on what a container of pods prints, each line once. */
-export interface PodOutput {
+interface PodOutput {
   /** Hands on what came since the last time. */
   readonly pump: () => Promise<void>
 }

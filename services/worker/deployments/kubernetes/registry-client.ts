@@ -21,7 +21,7 @@ const manifest = v.object({ config: v.optional(layer), layers: v.optional(v.arra
 const tagList = v.object({ tags: v.nullish(v.array(v.string())) })
 
 /** An image as the registry has it. */
-export interface StoredImage {
+interface StoredImage {
   readonly digest: string
   /** Its layers and its configuration. */
   readonly layers: readonly ImageLayer[]

@@ -15,8 +15,7 @@ const PROJECT_FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', '.python
 /** Written last: an environment without it was not finished. */
 const READY = '.ready'
 
-/** An environment to build. */
-export interface VenvBuild {
+interface VenvBuild {
   readonly tools: PythonTools
   /** The folder of the project. */
   readonly project: string

@@ -5,11 +5,30 @@ import type { CrewProgress, WantedCrew } from '../crew-host.ts'
 import { mask } from '../crew-log-writer.ts'
 import type { CrewFolders } from './crew-directories.ts'
 import type { CrewProgram, Start } from './crew-process.ts'
-import { findFreePort } from './free-port.ts'
-import { readMemoryLimit } from './memory-limit.ts'
-import type { MemoryLimit } from './memory-limit.ts'
 import { endProcessesBelow } from './orphans.ts'
 import { describeEnd } from './run-program.ts'
+import { createServer } from 'node:net'
+
+/** For crews whose automation names no limit. */
+const DEFAULT_MEMORY = '2Gi'
+const QUANTITY = /^(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?$/
+const UNIT_BYTES = new Map([
+  ['k', 1000],
+  ['M', 1000 ** 2],
+  ['G', 1000 ** 3],
+  ['T', 1000 ** 4],
+  ['Ki', 1024],
+  ['Mi', 1024 ** 2],
+  ['Gi', 1024 ** 3],
+  ['Ti', 1024 ** 4],
+])
+
+/** The most memory of a crew. */
+interface MemoryLimit {
+  /** As it was set, such as `2Gi`. */
+  readonly text: string
+  readonly bytes: number
+}
 
 const HOST = '127.0.0.1'
 const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin']
@@ -22,8 +41,7 @@ interface Place {
   readonly progress: CrewProgress
 }
 
-/** The program of a crew, and what is said of it. */
-export interface ReadyProgram extends CrewProgram {
+interface ReadyProgram extends CrewProgram {
   readonly memory: MemoryLimit
   /** Takes the secrets of the platform out of a text. */
   readonly hide: (text: string) => string
@@ -88,4 +106,32 @@ export function describeStart(
       'automation, or let it need less, and deploy again.'
     : 'The last lines say why. Correct the project, and deploy again.'
   return { reason: `It ${describeEnd(end)} before it took a run. ${advice}`, lastLines }
+}
+
+/** Finds a port of this machine that nobody listens on: the wanted one, if it is free. */
+async function findFreePort(host: string, wanted = 0): Promise<number> {
+  const port = await tryPort(host, wanted)
+  if (port === undefined && wanted !== 0) return findFreePort(host)
+  if (port === undefined) throw new Error(`No port of ${host} is free.`)
+  return port
+}
+
+function tryPort(host: string, wanted: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(undefined))
+    server.listen(wanted, host, () => {
+      const address = server.address()
+      const port = typeof address === 'object' ? address?.port : undefined
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** Reads a quantity of Kubernetes; undefined when it is none. */
+function readMemoryLimit(quantity: string | null): MemoryLimit | undefined {
+  const text = quantity ?? DEFAULT_MEMORY
+  const [, number, unit = ''] = QUANTITY.exec(text) ?? []
+  if (number === undefined) return undefined
+  return { text, bytes: Math.floor(Number(number) * (UNIT_BYTES.get(unit) ?? 1)) }
 }

@@ -12,8 +12,7 @@ export type PythonTools =
   | { readonly kind: 'uv'; readonly uv: string }
   | { readonly kind: 'venv'; readonly python: string }
 
-/** Where programs are looked for, and how they are asked. */
-export interface PythonSearch {
+interface PythonSearch {
   /** The variables that programs of this machine need, among them PATH. */
   readonly machine: Readonly<Record<string, string>>
   readonly directory: string

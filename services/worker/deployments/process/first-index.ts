@@ -17,7 +17,7 @@ const FOLDER = /(?:organization|public)\/files|organization\/upstream\/[a-z0-9-]
 const FILE = new RegExp(`^/tools/(?:${FOLDER.source})/[\\w.+!-]+$`)
 
 /** An index for pip that runs while a crew is built. */
-export interface FirstIndex {
+interface FirstIndex {
   /** With a secret, which stands before each of its paths. */
   readonly url: string
   stop(): Promise<void>

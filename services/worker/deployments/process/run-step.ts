@@ -2,8 +2,7 @@ import { AppError } from '../../../shared/errors.ts'
 import { describeEnd, startProgram } from './run-program.ts'
 import type { Program } from './run-program.ts'
 
-/** One step of a build. */
-export interface Step extends Program {
+interface Step extends Program {
   /** What it does, for people: `Installing the dependencies`. */
   readonly name: string
   readonly timeoutMs: number

@@ -13,7 +13,7 @@ import type { Tape } from './tape.ts'
 /** Room for a length and eight bytes of value. */
 export const FIXED_FIELD_BYTES = 12
 
-export function writeInt32(tape: Tape, value: number): void {
+function writeInt32(tape: Tape, value: number): void {
   tape.outView.setInt32(tape.to, value)
   tape.to += 4
 }

@@ -1,13 +1,13 @@
 import { REQUEST_TAGS as TAGS } from '../../../../services/collector/otlp/tags.ts'
 import { createHash } from 'node:crypto'
-import { organizationOfResource } from '../../../../services/collector/otlp/resource-organization.ts'
+import { organizationOfResource } from '../../../../services/collector/otlp/identities.ts'
 import { writeAscii, writeJsonString } from './json-string.ts'
 import { writeAttributesObject } from './json-value.ts'
 import { checkEnd, readEnd, readVarint, skipField } from './tape.ts'
 import type { Tape } from './tape.ts'
 
 /** A resource or an instrumentation scope: what many spans share. */
-export interface Identity {
+interface Identity {
   readonly kind: 'resource' | 'scope'
   readonly organization: string
   /**

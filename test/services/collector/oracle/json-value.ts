@@ -1,6 +1,6 @@
 import { REQUEST_TAGS as TAGS } from '../../../../services/collector/otlp/tags.ts'
 import { MAX_DEPTH, MAX_STRING_BYTES } from '../../../../services/collector/otlp/limits.ts'
-import { doubleAsJson } from '../../../../services/collector/otlp/json-number.ts'
+import { doubleAsJson } from '../../../../services/collector/otlp/transcoder-module.ts'
 import { cutMark, writeAscii, writeByte, writeJsonString } from './json-string.ts'
 import { byteAt, checkEnd, malformed, readEnd, readVarint, reserve, skipField } from './tape.ts'
 import type { Tape } from './tape.ts'
@@ -12,7 +12,7 @@ const COLON = 0x3a
  * The AnyValue message in [at, end) as JSON; an empty one is null. Of several values the last one
  * counts.
  */
-export function writeAnyValue(tape: Tape, end: number): void {
+function writeAnyValue(tape: Tape, end: number): void {
   const start = tape.to
   let done = start
   while (tape.at < end) {
@@ -204,7 +204,7 @@ export function writeAttributesObject(tape: Tape, tag: number, range: Range): vo
   writeAscii(tape, '}')
 }
 
-export interface Range {
+interface Range {
   from: number
   end: number
 }

@@ -7,7 +7,7 @@ export const SERVICE = '/opentelemetry.proto.collector'
 export const TRACES = `${SERVICE}.trace.v1.TraceService/Export`
 
 /** The answer to a call, whatever its status. */
-export interface GrpcAnswer {
+interface GrpcAnswer {
   readonly code: number
   readonly message: string
   /** The response message of a call with the status 0. */
@@ -23,7 +23,7 @@ export interface GrpcClient {
   close(): void
 }
 
-export interface GrpcClientOptions {
+interface GrpcClientOptions {
   readonly credentials?: ChannelCredentials
   readonly compression?: 'none' | 'deflate' | 'gzip'
 }

@@ -7,7 +7,7 @@ export const TYPES = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, cont
 export const FLAGS = { endStream: 1, endHeaders: 4 }
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 
-export interface Frame {
+interface Frame {
   readonly type: number
   readonly flags?: number
   readonly stream?: number

@@ -13,9 +13,9 @@ export interface Ledger {
 }
 
 /** Sends a body; false when it has to be sent again. */
-export type Send = (body: Buffer) => Promise<boolean>
+type Send = (body: Buffer) => Promise<boolean>
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly send: Send
   readonly clients: number
   /** In each request. @default 20 */

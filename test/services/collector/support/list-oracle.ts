@@ -26,7 +26,7 @@ const anyTrace = fc.record({
 })
 
 export const someTraces = fc.array(anyTrace, { minLength: 1, maxLength: 12 })
-export type AnyTrace = typeof anyTrace extends fc.Arbitrary<infer One> ? One : never
+type AnyTrace = typeof anyTrace extends fc.Arbitrary<infer One> ? One : never
 
 const optional = <Value>(...values: Value[]): fc.Arbitrary<Value | undefined> =>
   fc.option(fc.constantFrom(...values), { nil: undefined, freq: 1 })

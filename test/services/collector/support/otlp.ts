@@ -16,13 +16,13 @@ export interface KeyValue {
   key: string
   value?: AnyValue
 }
-export interface OtlpEvent {
+interface OtlpEvent {
   timeUnixNano?: string
   name?: string
   attributes?: KeyValue[]
   droppedAttributesCount?: number
 }
-export interface OtlpLink {
+interface OtlpLink {
   traceId: string
   spanId: string
   traceState?: string
@@ -48,7 +48,7 @@ export interface OtlpSpan {
   status?: { message?: string; code?: number }
   flags?: number
 }
-export interface ScopeSpans {
+interface ScopeSpans {
   scope?: {
     name?: string
     version?: string

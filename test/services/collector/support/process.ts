@@ -13,7 +13,7 @@ export interface CollectorProcess {
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>
 }
 
-export interface SpawnOptions {
+interface SpawnOptions {
   readonly databaseUrl: string
   readonly env?: Readonly<Record<string, string>>
   /** The same port again, for one that takes the place of another. */

@@ -2,7 +2,7 @@ import { bearer } from './harness.ts'
 import type { Harness } from './harness.ts'
 
 /** The answer to a question for one span. */
-export interface SpanAnswer {
+interface SpanAnswer {
   readonly span: { readonly name: string; readonly [field: string]: unknown }
   readonly columns: Record<string, unknown>
   readonly messages: { readonly input: unknown; readonly output: unknown }

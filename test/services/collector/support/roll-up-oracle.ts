@@ -17,7 +17,7 @@ interface StoredSpan {
   readonly costUsd: number | null
 }
 
-export interface RolledTrace {
+interface RolledTrace {
   readonly organization: string
   readonly traceId: string
   readonly startUs: string
@@ -33,9 +33,9 @@ export interface RolledTrace {
 }
 
 /** Sums of calls by `hour organization crew model`. */
-export type RolledUsage = Readonly<Record<string, readonly number[]>>
+type RolledUsage = Readonly<Record<string, readonly number[]>>
 
-export interface RollUps {
+interface RollUps {
   readonly traces: readonly RolledTrace[]
   readonly usage: RolledUsage
 }

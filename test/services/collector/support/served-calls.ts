@@ -36,8 +36,7 @@ const reported = fc.record({
 type Of<Arbitrary> = Arbitrary extends fc.Arbitrary<infer One> ? One : never
 type Reported = Of<typeof reported>
 
-/** What a program does, step by step. */
-export type Step =
+type Step =
   | { readonly call: Usage & { readonly by: Reported; readonly inner: readonly Step[] } }
   | { readonly twice: Usage & { readonly by: Reported; readonly isTurned: boolean } }
   | { readonly atOnce: Usage & { readonly times: number; readonly isTwice: boolean } }

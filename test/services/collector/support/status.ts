@@ -28,7 +28,7 @@ export function decodeFields(bytes: Buffer): Field[] {
   return fields
 }
 
-export interface StatusBody {
+interface StatusBody {
   readonly code: number
   readonly message: string
   readonly details: number

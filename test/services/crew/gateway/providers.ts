@@ -7,7 +7,7 @@ export const ANSWER = 'It is 42.'
 const GIVEN = { expression: '6 * 7' }
 
 /** A turn of a model: the call of the tool, or the answer to its result. */
-export type Turn = 'call' | 'answer'
+type Turn = 'call' | 'answer'
 
 type Fields = Readonly<Record<string, unknown>>
 

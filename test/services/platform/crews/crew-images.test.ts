@@ -6,7 +6,7 @@ import {
   noteGarbage,
   takeGarbage,
 } from '../../../../services/platform/crews/crew-images.ts'
-import { freeImages } from '../../../../services/worker/deployments/image-upkeep.ts'
+import { freeImages } from '../../../../services/worker/deployments/start-crews.ts'
 import {
   countCrewStorage,
   requireStorage,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { artifactNames } from '../../../../services/platform/runs/artifact-names.ts'
+import { artifactNames } from '../../../../services/crew/report-artifact.ts'
 import {
   parseCrewDefinition,
   placesOf,

@@ -17,7 +17,7 @@ import {
   proxyEnv,
   routeThrough,
 } from '../../../../services/shared/outgoing/forward-proxy.ts'
-import { createLlmGuard } from '../../../../services/shared/outgoing/llm-guard.ts'
+import { createLlmGuard } from '../../../../services/shared/outgoing/guards.ts'
 import { createProviderFetch } from '../../../../services/shared/outgoing/provider-fetch.ts'
 import { sendRequest } from '../../../../services/shared/outgoing/send-request.ts'
 import { createS3Store } from '../../../../services/tasks/backup/s3-store.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../../../services/shared/log.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
 import { start } from '../../../../services/web/start.ts'
-import type { WebService } from '../../../../services/web/start.ts'
+import type { MeteredService } from '../../../../services/shared/http/metrics.ts'
 import { webEnvironment, TOKEN } from './support/web.ts'
 import { startDependencies } from './support/dependencies.ts'
 import type { Dependencies } from './support/dependencies.ts'
@@ -16,7 +16,9 @@ beforeAll(async () => {
 
 afterAll(() => dependencies.stop())
 
-async function startWeb(extra: EnvSource = {}): Promise<{ service: WebService; lines: string[] }> {
+async function startWeb(
+  extra: EnvSource = {},
+): Promise<{ service: MeteredService; lines: string[] }> {
   const lines: string[] = []
   const log = createLog({ name: 'web', destination: { write: (line) => void lines.push(line) } })
   const env = webEnvironment(dependencies.database.url, { ...dependencies.options().env, ...extra })
@@ -27,7 +29,7 @@ async function startWeb(extra: EnvSource = {}): Promise<{ service: WebService; l
 const diagnose = (url: string) =>
   fetch(`${url}/health/debug`, { headers: { 'x-platform-debug-token': TOKEN } })
 
-async function read(service: WebService): Promise<Record<string, number>> {
+async function read(service: MeteredService): Promise<Record<string, number>> {
   const response = await fetch(`${service.metricsUrl}/metrics`)
   expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
   const samples = (await response.text()).matchAll(/^(platform_health_\S+) (\S+)$/gm)

@@ -195,7 +195,7 @@ export function pathsOf(
   ]
 }
 
-export interface Ids {
+interface Ids {
   readonly token: number
   readonly connection: number
   readonly schedule: number

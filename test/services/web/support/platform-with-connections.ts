@@ -11,7 +11,7 @@ export const PUBLIC_URL = 'https://oauth.platform.test'
 
 export type PlatformWithConnections = Awaited<ReturnType<typeof openPlatformWithConnections>>
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
   /** Other private origins that connections and tools may name. */
   readonly origins?: readonly string[]
   readonly accessTokenSeconds?: number

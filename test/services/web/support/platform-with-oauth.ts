@@ -4,7 +4,7 @@ import { bindOauthClient } from '../../../../services/platform/automations/autom
 import { createLog } from '../../../../services/shared/log.ts'
 import type { Service } from '../../../../services/shared/http/serve.ts'
 import { start } from '../../../../services/web/start.ts'
-import type { WebService } from '../../../../services/web/start.ts'
+import type { MeteredService } from '../../../../services/shared/http/metrics.ts'
 import { createSigningKey, signToken, startKeyServer } from '../../../support/key-server.ts'
 import type { KeyServer, SigningKey } from '../../../support/key-server.ts'
 import { BASE_URL, openPlatform, environment } from './platform.ts'
@@ -60,7 +60,7 @@ export async function openPlatformWithOauth(otherOrigins: readonly string[] = []
   const idp = await startKeyServer([key])
   const destination = { write: (line: string) => void platform.lines.push(JSON.parse(line)) }
   const services: Service[] = []
-  const serve = async (extra: Record<string, string> = {}): Promise<WebService> => {
+  const serve = async (extra: Record<string, string> = {}): Promise<MeteredService> => {
     const config = {
       ...environment(platform.url),
       TRUSTED_PROXIES: '1',

@@ -10,9 +10,9 @@ export const CLIENT_SECRET = 'the-secret-of-the-platform'
 export type PlatformWithOidc = Awaited<ReturnType<typeof openPlatformWithOidc>>
 
 /** Claims of each account; what a test puts here the provider says at the next sign-in. */
-export type ClaimsOf = Map<string, Record<string, unknown>>
+type ClaimsOf = Map<string, Record<string, unknown>>
 
-export interface PlatformWithOidcOptions {
+interface PlatformWithOidcOptions {
   readonly passwordHash?: string
   /** @default '127.0.0.1' */
   readonly host?: string

@@ -1,5 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { publishVersion } from '../../../../services/platform/projects/project-versions.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { startFork, startRetry } from '../../../../services/platform/runs/run-again.ts'
 import {
   findArtifact,
@@ -9,44 +8,19 @@ import {
 import { readEvents } from '../../../../services/platform/runs/run-events.ts'
 import { deleteExpiredRuns } from '../../../../services/platform/runs/run-retention.ts'
 import { definition } from '../../../support/crew.ts'
-import { isSilent, says, startFakeModel } from '../../crew/fake-model.ts'
-import type { FakeModel } from '../../crew/fake-model.ts'
+import { isSilent, says } from '../../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from '../broken-crew.ts'
-import { openPlatform } from '../harness.ts'
+import { openWorker } from '../harness.ts'
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
+const { deploy, model, platform, publish } = await openWorker()
 
 beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-  const { sql, automation } = platform
-  const [{ projectId }] = await sql<[{ projectId: number }]>`
-    select project_id from project_versions where id = ${automation.projectVersionId}`
   const tasks = definition.tasks.map((task) => ({
     ...task,
     output_file: `${task.key}/{topic}.md`,
   }))
-  const { id } = await publishVersion(sql, projectId, { ...definition, tasks })
-  await sql`update deployments set project_version_id = ${id} where id = ${automation.id}`
+  await publish({ ...definition, tasks })
 })
-
-beforeEach(async () => {
-  await platform.sql`delete from executions`
-  model.requests.length = 0
-})
-
-afterEach(() => platform.stopServices())
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
-})
-
-async function deploy(): Promise<void> {
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
-  await platform.deployAt(crew.url)
-}
 
 async function filesOf(id: string): Promise<string[][]> {
   const files = await listArtifacts(platform.sql, id)

@@ -1,37 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { recordProgress } from '../../../../services/platform/runs/record-progress.ts'
 import { loadJournal } from '../../../../services/platform/runs/run-steps.ts'
 import type { StepRecord } from '../../../../services/platform/runs/journal-entries.ts'
-import { isSilent, refuses, says, startFakeModel } from '../../crew/fake-model.ts'
-import type { FakeModel } from '../../crew/fake-model.ts'
+import { isSilent, refuses, says } from '../../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from '../broken-crew.ts'
-import { openPlatform } from '../harness.ts'
+import { openWorker } from '../harness.ts'
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
-
-beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-})
-
-beforeEach(async () => {
-  await platform.sql`delete from executions`
-  model.requests.length = 0
-})
-
-afterEach(() => platform.stopServices())
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
-})
-
-async function deploy(env: Record<string, string> = {}) {
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl, ...env })
-  await platform.deployAt(crew.url)
-  return crew
-}
+const { deploy, model, platform } = await openWorker()
 
 const secondCall = () => expect.poll(() => model.requests.length).toBe(2)
 

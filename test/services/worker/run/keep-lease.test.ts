@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { retryStatement } from '../../../../services/worker/run/retry-statement.ts'
-import { keepLease } from '../../../../services/worker/run/keep-lease.ts'
+import { keepLease } from '../../../../services/worker/run/hold-run.ts'
 
 /** Long enough for a busy machine to be late. */
 const LEASE_MS = 3000

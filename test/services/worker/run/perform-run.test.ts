@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LOST_ATTEMPTS_MAX, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { markOnline } from '../../../../services/platform/automations/automations.ts'
 import { stopRun } from '../../../../services/platform/runs/runs.ts'
@@ -19,49 +19,19 @@ import type { RunDeps } from '../../../../services/worker/run/perform-run.ts'
 import { noTracing } from '../../../../services/worker/run/run-trace.ts'
 import { definition } from '../../../support/crew.ts'
 import { seedAutomation } from '../../../support/platform.ts'
-import {
-  isSilent,
-  messageOf,
-  refuses,
-  responds,
-  says,
-  startFakeModel,
-} from '../../crew/fake-model.ts'
+import { isSilent, messageOf, refuses, responds, says } from '../../crew/fake-model.ts'
 import { until } from '../../../support/until.ts'
-import type { FakeModel } from '../../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from '../broken-crew.ts'
 import type { BrokenCrew } from '../broken-crew.ts'
-import { openPlatform, SECRET_KEY_BASE, silent } from '../harness.ts'
+import { openWorker, SECRET_KEY_BASE, silent } from '../harness.ts'
 
-let platform: Awaited<ReturnType<typeof openPlatform>>
-let model: FakeModel
+const { deploy, model, platform } = await openWorker()
 let broken: BrokenCrew | undefined
 
-beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-})
-
-beforeEach(async () => {
-  await platform.sql`delete from executions`
-  model.requests.length = 0
-})
-
 afterEach(async () => {
-  await platform.stopServices()
   await broken?.stop()
   broken = undefined
 })
-
-afterAll(async () => {
-  await platform.close()
-  await model.stop()
-})
-
-async function deploy(): Promise<void> {
-  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
-  await platform.deployAt(crew.url)
-}
 
 async function deployBroken(answer: (response: ServerResponse, kickoffs: number) => void) {
   broken = await startBrokenCrew(answer)

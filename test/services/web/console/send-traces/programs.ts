@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url))
 export const CACHE = join(ROOT, 'node_modules/.cache/sdks')
 
 /** How the packages of a program come to be, on this machine. */
-export interface Toolchain {
+interface Toolchain {
   /** The programs that must be on the PATH. */
   readonly needs: readonly string[]
   /** What comes before the page's own commands. */

@@ -6,7 +6,7 @@ import { httpServer } from '../support/faults.ts'
 import type { ReadResult, WebOptions } from '../support/web.ts'
 
 /** A fault, and what its reader does about it. */
-export interface Scene {
+interface Scene {
   /** The web service while the fault lasts. */
   readonly broken: WebOptions
   /** Follows the remedy; returns the web service as it is then, if it had to be changed. */

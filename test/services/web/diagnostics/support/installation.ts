@@ -4,7 +4,7 @@ import { useDatabase } from '../../../../support/use-database.ts'
 import { install } from './web.ts'
 
 /** The database of an installation, with the id of its internal organization. */
-export interface Installation extends OpenDatabase {
+interface Installation extends OpenDatabase {
   readonly organizationId: number
 }
 

@@ -6,7 +6,7 @@ import { sumNextDay } from '../../../services/collector/store/roll-ups/trace-day
 import { MEASURES } from '../../../services/collector/store/roll-ups/measures.ts'
 
 /** The size of an installation whose roll-ups are measured. */
-export interface Installation {
+interface Installation {
   readonly days: number
   readonly callsADay: number
   readonly traces: number
