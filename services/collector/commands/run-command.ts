@@ -1,7 +1,7 @@
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { endOnSignal, explain, run } from '../../shared/run.ts'
-import { runMigration } from '../store/schema.ts'
+import { runMigration } from '../schema.ts'
 import { start } from '../start.ts'
 import type { Command, Output } from './command.ts'
 import { exportCommand } from './export.ts'

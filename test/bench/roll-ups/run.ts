@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareSchema } from '../../../services/collector/store/schema.ts'
+import { prepareSchema } from '../../../services/collector/schema.ts'
 import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
-import { runMigration } from '../../../../services/collector/store/schema.ts'
+import { runMigration } from '../../../../services/collector/schema.ts'
 import { start as startCollector } from '../../../../services/collector/start.ts'
 import { runDoctor } from '../../../../services/doctor/doctor.ts'
 import { start as startOauth } from '../../../../services/oauth/start.ts'

@@ -1,21 +1,21 @@
 import * as v from 'valibot'
-import { connectDatabase } from '../../shared/postgres/database.ts'
-import { databaseEnv } from '../../shared/postgres/address.ts'
-import { sqlState } from '../../shared/postgres/failures.ts'
-import type { DatabaseAddress } from '../../shared/postgres/address.ts'
-import { flag, logLevel, readEnv } from '../../shared/env.ts'
-import type { EnvSource } from '../../shared/env.ts'
-import { AppError, toError } from '../../shared/errors.ts'
-import { createLog } from '../../shared/log.ts'
-import type { Log } from '../../shared/log.ts'
-import { migrate } from '../../shared/postgres/migrate.ts'
-import { explain } from '../../shared/run.ts'
-import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
-import { ddlAddress, ddlEnv } from './ddl-address.ts'
-import { refuseMainDatabase } from './main-database.ts'
-import { distribute } from './spans/distribution.ts'
+import { connectDatabase } from '../shared/postgres/database.ts'
+import { databaseEnv } from '../shared/postgres/address.ts'
+import { sqlState } from '../shared/postgres/failures.ts'
+import type { DatabaseAddress } from '../shared/postgres/address.ts'
+import { flag, logLevel, readEnv } from '../shared/env.ts'
+import type { EnvSource } from '../shared/env.ts'
+import { AppError, toError } from '../shared/errors.ts'
+import { createLog } from '../shared/log.ts'
+import type { Log } from '../shared/log.ts'
+import { migrate } from '../shared/postgres/migrate.ts'
+import { explain } from '../shared/run.ts'
+import { waitForDatabase } from '../shared/postgres/wait-for-database.ts'
+import { ddlAddress, ddlEnv } from './store/ddl-address.ts'
+import { refuseMainDatabase } from './store/main-database.ts'
+import { distribute } from './store/spans/distribution.ts'
 
-const MIGRATIONS = new URL('../migrations/', import.meta.url)
+const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** The time that the migration waits for PostgreSQL, which may be starting at the same time. */
 const WAIT_MS = 300_000
 
