@@ -8,7 +8,7 @@ const FEW = 20
 const SLOWEST = 10
 /** What files say on the console, when they are loaded, of the tests that cannot run here. */
 const WHY_SKIPPED =
-  /skipped|on the PATH|as it was recorded|\b(?:not|nothing is|nothing was) (?:tried|tested|run|read)\b/
+  /skipped|on the PATH|recorded|\b(?:not|nothing is|nothing was) (?:tried|tested|run|read)\b/
 const LONG_FORM = 'more time is needed: npm run test:long, test:browser and test:crews take it'
 
 interface Room {
