@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
+import { serverOwner } from '../../services/local/postgres-binaries.ts'
 import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../services/shared/postgres/address.ts'
 import { createLog } from '../../services/shared/log.ts'
@@ -13,7 +14,7 @@ import { migrate } from '../../services/shared/postgres/migrate.ts'
 import { buildProgram, buildPrograms } from './build.ts'
 import { citusUrl, createCitusTemplate } from './citus.ts'
 import { freePort } from './free-port.ts'
-import { keepData, keptDataPath, takeData } from './kept-data.ts'
+import { DATA_SOURCES, keep, keptPath, PROGRAM_SOURCES, take } from './kept.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
 
@@ -42,8 +43,7 @@ export async function setup(project: TestProject): Promise<void> {
   const programsDirectory = join(tmpdir(), 'build')
   const [server] = await Promise.all([
     startServer(join(await makeDatabaseDirectory(), 'data')),
-    buildPrograms(programsDirectory),
-    buildProgram('services/local.ts', join(programsDirectory, 'local.mjs')),
+    makePrograms(programsDirectory),
   ])
   const citusTemplate = citusUrl === undefined ? undefined : await createCitusTemplate(citusUrl)
   stop = async () => {
@@ -55,6 +55,17 @@ export async function setup(project: TestProject): Promise<void> {
   project.provide('programsDirectory', programsDirectory)
 }
 
+/** Takes the bundles that an earlier run has kept, or makes and keeps them. */
+async function makePrograms(directory: string): Promise<void> {
+  const kept = await keptPath('test-programs', PROGRAM_SOURCES)
+  if (await take(kept, directory)) return
+  await Promise.all([
+    buildPrograms(directory),
+    buildProgram('services/local.ts', join(directory, 'local.mjs')),
+  ])
+  await keep(directory, kept)
+}
+
 /** Starts the server on the data that an earlier run has kept, or makes and keeps them first. */
 async function startServer(directory: string): Promise<EmbeddedPostgres> {
   const start = async (): Promise<EmbeddedPostgres> =>
@@ -64,13 +75,13 @@ async function startServer(directory: string): Promise<EmbeddedPostgres> {
       password: POSTGRES_PASSWORD,
       settings: SERVER_SETTINGS,
     })
-  const kept = await keptDataPath()
-  if (await takeData(kept, directory)) return start()
+  const kept = await keptPath('test-postgres', DATA_SOURCES)
+  if (await take(kept, directory, serverOwner)) return start()
   const server = await start()
   await makeSignInCheap(server.url)
   await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
   await server.stop()
-  await keepData(directory, kept)
+  await keep(directory, kept)
   return start()
 }
 

@@ -1,16 +1,15 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { serverOwner } from '../../services/local/postgres-binaries.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What the data of the tests' server are made of. */
-const MADE_OF = [
+export const DATA_SOURCES = [
   'package-lock.json',
   'services/local',
   'services/platform/migrations',
@@ -19,38 +18,56 @@ const MADE_OF = [
   'test/support',
 ]
 
+/** What the bundles are made of. */
+export const PROGRAM_SOURCES = [
+  'package-lock.json',
+  'package.json',
+  'patches',
+  'python',
+  'scripts',
+  'services',
+  'test/support/build.ts',
+  'tsconfig.json',
+]
+
 /**
- * Where data of the tests' server are kept between runs: of one content, user and day, because
- * migrations make the partitions of the day.
+ * Where something is kept between runs that was made of these files: for one user, version of Node
+ * and day, because migrations make the partitions of the day.
  */
-export async function keptDataPath(): Promise<string> {
+export async function keptPath(kind: string, sources: readonly string[]): Promise<string> {
   const day = new Date().toISOString().slice(0, 10)
-  const hash = createHash('sha256').update(`${process.getuid?.()} ${day}`)
-  for (const place of MADE_OF) {
-    for (const file of await filesOf(join(root, place))) {
+  const hash = createHash('sha256').update(`${process.getuid?.()} ${process.version} ${day}`)
+  for (const source of sources) {
+    for (const file of await filesOf(join(root, source))) {
       hash.update(`\n${file}\n`).update(await readFile(file))
     }
   }
-  return join(root, 'node_modules/.cache/test-postgres', hash.digest('hex').slice(0, 32))
+  return join(root, 'node_modules/.cache', kind, hash.digest('hex').slice(0, 32))
 }
 
 async function filesOf(path: string): Promise<string[]> {
-  if (/\.\w+$/.test(path)) return [path]
-  const found = await readdir(path, { withFileTypes: true })
-  return found.filter((each) => each.isFile()).map(({ name }) => join(path, name))
+  if ((await stat(path)).isFile()) return [path]
+  const found = await readdir(path, { withFileTypes: true, recursive: true })
+  return found
+    .filter((each) => each.isFile() && !each.name.endsWith('.pyc'))
+    .map(({ name, parentPath }) => join(parentPath, name))
+    .toSorted()
 }
 
-/** Copies kept data to where a server may use them; false where there are none. */
-export async function takeData(kept: string, directory: string): Promise<boolean> {
+/** Copies what is kept; false where nothing is. The copy belongs to the owner, if there is one. */
+export async function take(
+  kept: string,
+  directory: string,
+  { uid, gid }: { readonly uid?: number; readonly gid?: number } = {},
+): Promise<boolean> {
   try {
     await run('cp', ['-R', kept, directory])
     // Nothing was taken from it in the meantime.
     await access(kept)
-    const { uid, gid } = serverOwner
     if (uid !== undefined) await run('chown', ['-R', `${uid}:${gid}`, directory])
     return true
   } catch {
-    // None are kept yet, or another run is just putting newer ones in their place.
+    // Nothing is kept yet, or another run is just putting something newer in its place.
     await rm(directory, { recursive: true, force: true })
     return false
   }
@@ -63,8 +80,8 @@ async function remove(path: string): Promise<void> {
   await rm(aside, { recursive: true, force: true })
 }
 
-/** Keeps the data of a server that has stopped, instead of older ones, where that is possible. */
-export async function keepData(directory: string, kept: string): Promise<void> {
+/** Keeps a copy instead of an older one, where that is possible. */
+export async function keep(directory: string, kept: string): Promise<void> {
   const parent = dirname(kept)
   const copy = `${kept}.${process.pid}`
   try {
