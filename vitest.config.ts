@@ -1,8 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
+import { ByRoom } from './test/support/by-room.ts'
 
 /** Files that take the longest, in any order. */
 const LONG = new Set([
@@ -39,6 +41,23 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** `npm run test:long`: the files that have a longer form than in `npm test`, or no other one. */
+const onlyLong = process.env['LONG_FORMS'] !== undefined
+/** Those of other commands: `npm run test:browser` and `test:crews`. */
+const OF_OTHERS = /console\/|browser|deployments\//
+
+const withLongForms = (): string[] =>
+  readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .map((path) => join('test', path))
+    .filter((path) => path.endsWith('.test.ts') && !OF_OTHERS.test(path))
+    .filter((path) =>
+      /\.long\.test\.ts|support\/long\.ts'|'FUZZ_RUNS'/.test(path + readFileSync(path, 'utf8')),
+    )
+
+const infra = 'test/infra/**/*.test.ts'
+const others = onlyLong ? withLongForms() : ['test/**/*.test.ts']
+const skipped = onlyLong ? [] : ['**/*.long.test.ts']
+
 /** A statement on Citus takes several times as long, and so does making its databases. */
 const slowness = process.env['CITUS_DATABASE_URL'] ? 6 : 1
 
@@ -49,7 +68,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'infra',
-          include: ['test/infra/**/*.test.ts'],
+          include: onlyLong ? others.filter((path) => path.startsWith('test/infra/')) : [infra],
+          exclude: skipped,
           // They wait for nothing, and go first: what one worker has rendered, its next files read.
           maxWorkers: availableParallelism(),
           sequence: { groupOrder: 0 },
@@ -61,14 +81,15 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'services',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/infra/**'],
+          include: others,
+          exclude: [infra, ...skipped],
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/temporary-files.ts', 'test/support/global-setup.ts'],
           benchmark: { include: ['test/bench/**/*.bench.ts'] },
         },
       },
     ],
+    reporters: [new ByRoom(), ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : [])],
     setupFiles: ['test/support/say-how-busy.ts'],
     // What an earlier run has compiled is read again, not compiled.
     experimental: { fsModuleCache: true },

@@ -305,11 +305,17 @@ describe('every value matters (npm run test:long: of each component)', () => {
     (path, field) => {
       const users = new Set(usersOf(chart.usedBy, path))
       const used = { ...tree, objects: tree.objects.filter((each) => users.has(templateOf(each))) }
+      const candidates = new Set(alternatives(path, field))
       const isEffective = BASES.some((base) => {
         const unchanged = once(() => rendered(contextAt(base), used))
-        return alternatives(path, field).some((value) => {
+        return [...candidates].some((value) => {
           const changed = contextWith(base, nested(path, value))
-          return changed !== undefined && rendered(changed, used) !== unchanged()
+          if ('context' in changed) return rendered(changed.context, used) !== unchanged()
+          // What the field itself refuses, it refuses whatever the others are.
+          if (changed.mistakes.some((mistake) => mistake.startsWith(`${path}: expected`))) {
+            candidates.delete(value)
+          }
+          return false
         })
       })
       // A word list of one has nothing to flip to; what it holds must at least arrive in a
@@ -332,11 +338,14 @@ describe('every value matters (npm run test:long: of each component)', () => {
   const rendered = (context: Context, objects = tree): string =>
     JSON.stringify(platformManifests(context, objects))
 
-  const contextWith = (...overrides: readonly unknown[]): Context | undefined => {
+  /** The context with these values, or the mistakes in them. */
+  const contextWith = (
+    ...overrides: readonly unknown[]
+  ): { readonly context: Context } | { readonly mistakes: readonly string[] } => {
     try {
-      return contextOf(overrides, RELEASE)
+      return { context: contextOf(overrides, RELEASE) }
     } catch (thrown) {
-      if (thrown instanceof ValuesError) return undefined
+      if (thrown instanceof ValuesError) return { mistakes: thrown.mistakes }
       throw thrown
     }
   }

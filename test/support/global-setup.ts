@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
+import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
+import { serverOwner } from '../../services/local/postgres-binaries.ts'
 import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../services/shared/postgres/address.ts'
 import { createLog } from '../../services/shared/log.ts'
@@ -12,6 +14,7 @@ import { migrate } from '../../services/shared/postgres/migrate.ts'
 import { buildProgram, buildPrograms } from './build.ts'
 import { citusUrl, createCitusTemplate } from './citus.ts'
 import { freePort } from './free-port.ts'
+import { DATA_SOURCES, keep, keptPath, PROGRAM_SOURCES, take } from './kept.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
 
@@ -36,29 +39,50 @@ let stop: () => Promise<void> = async () => {}
  * that test files clone.
  */
 export async function setup(project: TestProject): Promise<void> {
-  const directory = await makeDatabaseDirectory()
   // That of the run: `temporary-files.ts` comes first, and removes it last.
   const programsDirectory = join(tmpdir(), 'build')
   const [server] = await Promise.all([
-    startEmbeddedPostgres({
-      directory: join(directory, 'data'),
-      port: await freePort(),
-      password: POSTGRES_PASSWORD,
-      settings: SERVER_SETTINGS,
-    }),
-    buildPrograms(programsDirectory),
-    buildProgram('services/local.ts', join(programsDirectory, 'local.mjs')),
+    startServer(join(await makeDatabaseDirectory(), 'data')),
+    makePrograms(programsDirectory),
   ])
   const citusTemplate = citusUrl === undefined ? undefined : await createCitusTemplate(citusUrl)
   stop = async () => {
     await citusTemplate?.drop()
     await server.stop()
   }
-  await makeSignInCheap(server.url)
-  await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
   project.provide('postgresUrl', server.url)
   project.provide('citusTemplateUrl', citusTemplate?.url ?? '')
   project.provide('programsDirectory', programsDirectory)
+}
+
+/** Takes the bundles that an earlier run has kept, or makes and keeps them. */
+async function makePrograms(directory: string): Promise<void> {
+  const kept = await keptPath('test-programs', PROGRAM_SOURCES)
+  if (await take(kept, directory)) return
+  await Promise.all([
+    buildPrograms(directory),
+    buildProgram('services/local.ts', join(directory, 'local.mjs')),
+  ])
+  await keep(directory, kept)
+}
+
+/** Starts the server on the data that an earlier run has kept, or makes and keeps them first. */
+async function startServer(directory: string): Promise<EmbeddedPostgres> {
+  const start = async (): Promise<EmbeddedPostgres> =>
+    startEmbeddedPostgres({
+      directory,
+      port: await freePort(),
+      password: POSTGRES_PASSWORD,
+      settings: SERVER_SETTINGS,
+    })
+  const kept = await keptPath('test-postgres', DATA_SOURCES)
+  if (await take(kept, directory, serverOwner)) return start()
+  const server = await start()
+  await makeSignInCheap(server.url)
+  await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
+  await server.stop()
+  await keep(directory, kept)
+  return start()
 }
 
 export async function teardown(): Promise<void> {

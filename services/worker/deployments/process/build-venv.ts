@@ -176,46 +176,79 @@ with open(sys.argv[1], 'w') as file:
     file.writelines(line + '\\n' for line in project.get('dependencies', []))
 `
 
-async function withPip(build: VenvBuild, { directory, python }: Venv): Promise<Failed> {
-  const { tools, project, indexes, env } = build
+/** Calls pip for an environment. */
+interface Pip extends Step {
+  readonly args: readonly string[]
+}
+
+/**
+ * Finds the machine's own pip, which installs from outside since version 22.3: to put another one
+ * into the environment takes longer than all else that is done for it. Undefined without one.
+ */
+async function findOutsidePip(build: VenvBuild, { python }: Venv): Promise<Pip | undefined> {
+  const { tools, env, project: directory, signal, timeoutMs } = build
   if (tools.kind !== 'venv') return undefined
+  const pip = { file: tools.python, env, args: ['-m', 'pip', '--python', python] }
+  const args = [...pip.args, '--version']
+  const asked = { ...pip, name: 'pip', args, directory, signal, timeoutMs, onLines: () => {} }
+  const { ok } = await runStep(asked)
+  return ok ? pip : undefined
+}
+
+async function withPip(build: VenvBuild, venv: Venv): Promise<Failed> {
+  const { tools, indexes, env } = build
+  if (tools.kind !== 'venv') return undefined
+  const advice = 'Install uv on this machine, and deploy again.'
+  const make = ['-m', 'venv', '--without-pip', venv.directory]
+  const step = createSteps(build, { file: tools.python, env })
+  const failed = await step('The making of its environment', make, advice)
+  if (failed) return failed
+  const wrong = await checkSources(build, venv.python)
+  if (wrong) return wrong
+  const outside = await findOutsidePip(build, venv)
+  const pip = outside ?? { file: venv.python, env, args: ['-m', 'pip'] }
+  if (!outside) {
+    const add = createSteps(build, { file: venv.python, env })
+    const ensure = ['-I', '-m', 'ensurepip', '--upgrade']
+    const missing = await add('The making of its pip', ensure, advice)
+    if (missing) return missing
+  }
   const index = await startFirstIndex(indexes)
   try {
-    const file = tools.python
-    const make = createSteps(build, { file, env })
-    const advice = 'Install uv on this machine, and deploy again.'
-    const failed = await make('The making of its environment', ['-m', 'venv', directory], advice)
-    if (failed) return failed
-    const wrong = await checkSources(build, python)
-    if (wrong) return wrong
-    const pip = {
-      PIP_INDEX_URL: index.url,
-      PIP_CONFIG_FILE: '/dev/null',
-      PIP_NO_INPUT: '1',
-      PIP_DISABLE_PIP_VERSION_CHECK: '1',
-      PIP_PROGRESS_BAR: 'off',
-    }
-    const step = createSteps(build, { file: python, env: { ...env, ...pip } })
-    const needs = await needsOf(project)
-    const listed = join(directory, 'dependencies.txt')
-    if (needs !== undefined && needs !== 'requirements.txt') {
-      const args = ['-c', READ_DEPENDENCIES, listed]
-      const unread = await step(
-        'The reading of pyproject.toml',
-        args,
-        'Correct it, and deploy again.',
-      )
-      if (unread) return unread
-    }
-    if (needs !== undefined) {
-      const from = needs === 'requirements.txt' ? needs : listed
-      const args = ['-m', 'pip', 'install', '--requirement', from]
-      const missing = await step(DEPENDENCIES, args, CHECK_DEPENDENCIES)
-      if (missing) return missing
-    }
-    const args = ['-m', 'pip', 'install', '--no-deps', ADAPTER]
-    return await step(`The installation of ${ADAPTER}`, args, NO_ADAPTER)
+    return await installWithPip(build, venv, { ...pip, env: { ...env, ...pipEnv(index.url) } })
   } finally {
     await index.stop()
   }
+}
+
+const pipEnv = (indexUrl: string): Readonly<Record<string, string>> => ({
+  PIP_INDEX_URL: indexUrl,
+  PIP_CONFIG_FILE: '/dev/null',
+  PIP_NO_INPUT: '1',
+  PIP_DISABLE_PIP_VERSION_CHECK: '1',
+  PIP_PROGRESS_BAR: 'off',
+})
+
+async function installWithPip(build: VenvBuild, { directory }: Venv, pip: Pip): Promise<Failed> {
+  const step = createSteps(build, pip)
+  const needs = await needsOf(build.project)
+  const listed = join(directory, 'dependencies.txt')
+  if (needs !== undefined && needs !== 'requirements.txt') {
+    // With the Python that has pip, whose parser older ones need.
+    const args = ['-c', READ_DEPENDENCIES, listed]
+    const unread = await step(
+      'The reading of pyproject.toml',
+      args,
+      'Correct it, and deploy again.',
+    )
+    if (unread) return unread
+  }
+  if (needs !== undefined) {
+    const from = needs === 'requirements.txt' ? needs : listed
+    const args = [...pip.args, 'install', '--requirement', from]
+    const missing = await step(DEPENDENCIES, args, CHECK_DEPENDENCIES)
+    if (missing) return missing
+  }
+  const args = [...pip.args, 'install', '--no-deps', ADAPTER]
+  return step(`The installation of ${ADAPTER}`, args, NO_ADAPTER)
 }

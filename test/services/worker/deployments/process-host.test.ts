@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, symlink } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -73,13 +73,15 @@ const startIndex = (wheels: readonly Wheel[]) =>
     else response.writeHead(404).end()
   })
 
-/** A PATH with Python, and without uv. */
-async function pathWithoutUv(): Promise<string> {
+/** A PATH with Python, and without uv; or one whose Python has no pip, either. */
+async function pathWithoutUv({ pip = true } = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'path-'))
   const say = 'import shutil, sys; print(sys.executable, shutil.which("nice"), sep="\\n")'
   const { stdout } = spawnSync('python3', ['-c', say], { encoding: 'utf8' })
   const [python = '', nice = ''] = stdout.split('\n')
-  await symlink(python, join(folder, 'python3'))
+  const refusing = `#!/bin/sh\n[ "$1 $2" = '-m pip' ] && exit 1\nexec ${python} "$@"\n`
+  if (pip) await symlink(python, join(folder, 'python3'))
+  else await writeFile(join(folder, 'python3'), refusing, { mode: 0o755 })
   await symlink(nice, join(folder, 'nice'))
   return folder
 }
@@ -224,6 +226,16 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     } finally {
       await elsewhere.stop()
     }
+  })
+
+  it.runIf(isLong)('get a pip of their own where the Python of the machine has none', async () => {
+    const machine = { ...platform.machine, PATH: await pathWithoutUv({ pip: false }) }
+    const { outcome, told } = await bringUp(
+      openHost({ machine }),
+      wantedCrew(plainProject(shouter('Hello'))),
+    )
+    expect(await ask(online(outcome))).toEqual({ inputs: ['topic'] })
+    expect(told()).toContain('The making of its pip')
   })
 
   interface Broken {
