@@ -1,0 +1,19 @@
+/** A place in a file: lines and columns begin with 1. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+/** What is wrong with a document, or with a file as a whole. */
+export interface Problem extends Partial<Place> {
+  /** `spec.cron` */
+  readonly field?: string
+  readonly message: string
+}
+
+/** Returns a problem as a line of text: `crews.yaml:3:5: spec.cron: …` */
+export function problemLine({ file, line, column, field, message }: Problem): string {
+  const place = [file, line, column].filter((part) => part !== undefined).join(':')
+  return [place, field, message].filter(Boolean).join(': ')
+}
