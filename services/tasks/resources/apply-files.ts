@@ -8,6 +8,7 @@ import type { ApplyRequest } from './options.ts'
 import { makePlan } from './plan.ts'
 import type { Plan } from './plan.ts'
 import { printBreak, printOutcome, printPlan, printProblems, toJson } from './print.ts'
+import { sortProblems } from './problems.ts'
 import { readFiles } from './read-files.ts'
 
 const REFUSED = 2
@@ -34,7 +35,8 @@ export async function applyFiles(request: ApplyRequest, output: Output): Promise
     const { documents, problems: unclear } = readDocuments(files)
     const kinds = readKinds(await api('/openapi.json'))
     const made = await makePlan(documents, { ...request, api, kinds })
-    const plan = { steps: made.steps, problems: [...unread, ...unclear, ...made.problems] }
+    const problems = sortProblems([...unread, ...unclear, ...made.problems])
+    const plan = { steps: made.steps, problems }
     if (plan.problems.length > 0) {
       say.problem(printProblems(plan.problems))
       return end(plan, REFUSED)

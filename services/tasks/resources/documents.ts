@@ -81,7 +81,7 @@ function readFile({ path: file, text }: SourceFile): Read {
     if (mistake) {
       const message = `This is not valid YAML: ${mistake.message.split('\n', 1)[0]}`
       problems.push({ ...place(mistake.pos[0]), message })
-    } else if (parsed.contents !== null) {
+    } else if (!isNothing(parsed)) {
       const at = (...keys: readonly string[]) => place(offsetOf(parsed, keys))
       const read = readDocument(parsed, at)
       if ('problems' in read) problems.push(...read.problems)
@@ -90,6 +90,10 @@ function readFile({ path: file, text }: SourceFile): Read {
   }
   return { documents, problems }
 }
+
+/** Returns true where there are only comments. */
+const isNothing = ({ contents }: YamlDocument.Parsed): boolean =>
+  contents === null || (isScalar(contents) && contents.value === null)
 
 /** Finds where a key is written, or what it is in. */
 function offsetOf({ contents }: YamlDocument.Parsed, keys: readonly string[]): number {

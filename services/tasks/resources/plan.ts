@@ -142,7 +142,7 @@ const refuseFixed = (document: WantedDocument, field: string): Problem => ({
   message: 'It cannot change. Give the document another name, or delete the row first.',
 })
 
-/** Returns the values of a document as the platform would keep them, or what it says against them. */
+/** Returns the values of a document as the platform would keep them, or why it would not. */
 async function checkValues(
   resolved: ResolvedDocument,
   body: Step['body'],

@@ -12,6 +12,13 @@ export interface Problem extends Partial<Place> {
   readonly message: string
 }
 
+/** Sorts problems by file and line. */
+export const sortProblems = (problems: readonly Problem[]): Problem[] =>
+  problems.toSorted(
+    ({ file: a = '', line: from = 0 }, { file: b = '', line: to = 0 }) =>
+      (a === b ? 0 : a < b ? -1 : 1) || from - to,
+  )
+
 /** Returns a problem as a line of text: `crews.yaml:3:5: spec.cron: …` */
 export function problemLine({ file, line, column, field, message }: Problem): string {
   const place = [file, line, column].filter((part) => part !== undefined).join(':')

@@ -1,26 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
-import { createLog, requestLog } from '../../../../services/shared/log.ts'
-import { readEnv } from '../../../../services/shared/env.ts'
-import { createBadTokens } from '../../../../services/web/gate/callers/bad-tokens.ts'
-import { createLimits } from '../../../../services/web/gate/callers/create-limits.ts'
 import { createRights } from '../../../../services/web/gate/callers/rights.ts'
-import { createSeenAdministrators } from '../../../../services/web/gate/callers/seen-administrators.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
-import { webEnv } from '../../../../services/web/env.ts'
-import { answerError } from '../../../../services/web/http/errors.ts'
-import { resourceApi } from '../../../../services/web/resources/api-routes.ts'
-import { describeResource } from '../../../../services/web/resources/describe.ts'
-import { resourcePages } from '../../../../services/web/resources/page-routes.ts'
+import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { referenceRow } from '../../../../services/web/resources/reference.ts'
 import { apiRights, scopeAt } from '../../../../services/web/resources/rights.ts'
-import { createTextWatch } from '../../../../services/web/run-texts/text-watch.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
-import { environment, openPlatform, readObject } from '../support/platform.ts'
+import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
-import { createTable } from './reminder-verbs.ts'
+import { openReminders } from './reminders-app.ts'
 import { reminders } from './reminders.ts'
 
 let platform: Platform
@@ -33,23 +23,7 @@ let api: Call
 beforeAll(async () => {
   platform = await openPlatform()
   const { sql, acme } = platform
-  await createTable(sql)
-  const config = readEnv(webEnv, environment(platform.url))
-  const log = createLog({ name: 'web', level: 'silent' })
-  const options = { config, sql, log, ping: async () => {}, isDraining: () => false }
-  const deps = {
-    ...options,
-    rights: createRights(() => app),
-    seenAdministrators: createSeenAdministrators(),
-    badTokens: createBadTokens(config.TRUSTED_PROXIES),
-    ...createLimits(options),
-    texts: createTextWatch(options),
-  }
-  app = new Hono<WebApp>()
-  app.use(requestLog(log))
-  app.onError(answerError(deps))
-  app.route('/', reminders.read(resourcePages(deps)))
-  app.route('/designer/v2', reminders.read(resourceApi(deps)))
+  app = await openReminders(platform)
   ada = askAs(app, await platform.signIn(acme))
   path = `/automations/${acme.research.automationId}/reminders`
   const token = await issueStaticToken(sql, {

@@ -14,10 +14,17 @@ import {
   schema,
   text,
   uuid,
-} from '../api/openapi/parts.ts'
-import type { Action, Field, Fields, Identified, Reader, Shown } from './declaration.ts'
-import { namesOf } from './names.ts'
-import { API, pathsOf } from './rights.ts'
+} from './parts.ts'
+import type {
+  Action,
+  Field,
+  Fields,
+  Identified,
+  Reader,
+  Shown,
+} from '../../resources/declaration.ts'
+import { namesOf } from '../../resources/names.ts'
+import { API, pathsOf } from '../../resources/rights.ts'
 
 /** A part of an OpenAPI document. */
 export interface Described {
@@ -51,7 +58,7 @@ function schemasOf<Owner, Row extends Identified>({
     id: id === 'uuid' ? uuid : integer,
     version: {
       ...text,
-      description: 'Another one after each change of the fields; for `If-Match`.',
+      description: 'Another one after each change; for `If-Match`.',
     },
     ...schemasOfFacts(under.facts),
     ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
