@@ -22,5 +22,6 @@ export const sortProblems = (problems: readonly Problem[]): Problem[] =>
 /** Returns a problem as a line of text: `crews.yaml:3:5: spec.cron: …` */
 export function problemLine({ file, line, column, field, message }: Problem): string {
   const place = [file, line, column].filter((part) => part !== undefined).join(':')
-  return [place, field, message].filter(Boolean).join(': ')
+  // A file of strangers writes nothing to the terminal but text.
+  return [place, field, message].filter(Boolean).join(': ').replaceAll(/\p{C}/gu, '\ufffd')
 }

@@ -158,8 +158,8 @@ function pathsOfApi<Owner, Row extends Identified>(
 
 /**
  * Returns what a program needs to keep a kind in files: what names its rows, where its parents are
- * listed, and which scope changes it. Secret fields are `writeOnly`, others `x-fixed`. Nothing for a
- * kind of which files cannot name the rows.
+ * listed, and which scope changes it. Secret fields are `writeOnly`, fixed ones `x-fixed`. Nothing
+ * for a kind whose rows files cannot name.
  */
 function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
   const { kind, under, most, fields, scope, secret } = declaration
