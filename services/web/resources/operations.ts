@@ -125,15 +125,15 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       const { call } = found
       requireFixed(declaration, values, found.row)
       const given = await verbs.read(call, values)
-      const change = async (tx: Transaction): Promise<Row> => {
+      const change = async (tx: Transaction) => {
         const row = await hold(tx, found, wanted)
-        await verbs.change({ ...call, sql: tx }, row, given)
-        return row
+        return { row, outcome: await verbs.change({ ...call, sql: tx }, row, given) }
       }
-      await audited(acting, change, (row) => {
+      const { outcome } = await audited(acting, change, ({ row }) => {
         const [before, after] = [row, given].map((each) => factsOf(declaration, each))
         return entry('changed', row, { before, after })
       })
+      return outcome
     },
 
     async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
