@@ -60,7 +60,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     const found = await finder.find(c, askerOf(c))
     const typed = withFixed(declaration, c.var.form, found.row)
     const problem = await takeForm(async () =>
-      changes.change(c.var, found, readForm(declaration, typed)),
+      changes.change(c.var, found, { values: readForm(declaration, typed) }),
     )
     if (typeof problem === 'string') return show.row(c, found, { typed, problem })
     return show.done(c, found, { done: 'saved' })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 import { describeIssue, parseBody } from '../http/parse-body.ts'
@@ -79,6 +80,12 @@ export const shownValues = <Given>(
     Object.entries(values(row)).filter(([name]) => !fields[name]?.look.control.isSecret),
   )
 
+/** Returns the version of a row: another one once a field has changed that is no secret. */
+export const versionOf = <Given>(of: OfValues<Given, Fields>, row: Given): string =>
+  createHash('sha256')
+    .update(JSON.stringify(shownValues(of, row)))
+    .digest('base64url')
+
 /** Returns a row as the API answers it. */
 export function documentOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
@@ -88,6 +95,7 @@ export function documentOf<Owner, Given, Row extends Given & Identified, Of exte
   const { under, facts } = declaration
   return {
     id: row.id,
+    version: versionOf(declaration, row),
     ...valuesOf(under.facts, owner),
     ...shownValues(declaration, row),
     ...valuesOf(facts, row),
