@@ -38,9 +38,10 @@ export function readForm<Of extends Fields>(
 export const typedOf = (fields: Fields, values: object): URLSearchParams => {
   const known = new Map(Object.entries(values))
   return new URLSearchParams(
-    Object.entries(fields).flatMap(([name, { look }]) =>
-      known.has(name) ? look.control.write(name, known.get(name)).map(([...pair]) => pair) : [],
-    ),
+    Object.entries(fields).flatMap(([name, { look }]) => {
+      const value = known.get(name) ?? undefined
+      return value === undefined ? [] : look.control.write(name, value).map(([...pair]) => pair)
+    }),
   )
 }
 
@@ -70,26 +71,18 @@ export function requireFixed<Given, Of extends Fields>(
   throw new AppError('unprocessable', message, { details: { problems: moved } })
 }
 
-/** Returns the fields of a row for the answers of the API: all but secrets. */
-export const shownValues = <Given>(
-  { fields, values }: OfValues<Given, Fields>,
-  row: Given,
-): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(values(row)).filter(([name]) => !fields[name]?.look.control.isSecret),
-  )
-
-/** Returns a row as the API answers it. */
+/** Returns a row as the API answers it: without secrets. */
 export function documentOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   owner: Owner,
   row: Row,
 ): Record<string, unknown> {
-  const { under, facts } = declaration
+  const { under, fields, values, facts } = declaration
+  const shown = Object.entries(values(row)).filter(([name]) => !fields[name]?.look.control.isSecret)
   return {
     id: row.id,
     ...valuesOf(under.facts, owner),
-    ...shownValues(declaration, row),
+    ...Object.fromEntries(shown),
     ...valuesOf(facts, row),
   }
 }
@@ -101,13 +94,13 @@ export const valuesOf = <Of>(
 ): Record<string, unknown> =>
   Object.fromEntries(Object.entries(facts).map(([name, [, read]]) => [name, read(of)]))
 
-/** Returns what the audit records of values: nothing of secrets. */
+/** Returns what the audit records of values: of secrets only that they were entered. */
 export const factsOf = <Given>({ fields, values }: OfValues<Given, Fields>, given: Given): object =>
   Object.assign(
     {},
     ...Object.entries(values(given)).map(([name, value]) => {
       const look = fields[name]?.look
-      if (look?.control.isSecret) return {}
+      if (look?.control.isSecret) return value === undefined ? {} : { [name]: 'entered' }
       return look?.facts ? look.facts(value) : { [name]: value }
     }),
   )
