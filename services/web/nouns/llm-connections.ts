@@ -89,12 +89,13 @@ const fields = {
 type Row = LlmConnection & { readonly credentials: Credentials }
 type OfOrganization = Call<Organization>
 
-const withCredentials =
-  ({ deps }: OfOrganization) =>
-  (connection: LlmConnection): Row => ({
+function withCredentials({ deps }: OfOrganization): (connection: LlmConnection) => Row {
+  const surroundings = surroundingsOf(deps)
+  return (connection) => ({
     ...connection,
-    credentials: findCredentials(connection, surroundingsOf(deps)),
+    credentials: findCredentials(connection, surroundings),
   })
+}
 
 /** The endpoint and the key of a model, for all crews of an organization. */
 export const llmConnections = resource<Organization, GivenLlmConnection, Row, typeof fields>({
@@ -123,7 +124,7 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
     async list(call) {
       const all = { limit: LLM_CONNECTIONS_MAX }
       const { items } = await listLlmConnections(call.sql, call.owner.id, all)
-      return items.map(withCredentials(call))
+      return items.map(withCredentials(call)).toSorted((one, other) => one.id - other.id)
     },
     async page(call, request) {
       const page = await listLlmConnections(call.sql, call.owner.id, request)

@@ -124,7 +124,11 @@ async function startProvider({ key, models, speaks = [] }: ProviderOptions) {
 
 describe('LLM connections', () => {
   it('are created, shown, changed and deleted', async () => {
-    expect(await show('')).toContain('No LLM connections yet')
+    const empty = await show('')
+    expect(empty).toContain('No LLM connections yet')
+    // The model that a crew names, and the providers that are known, are suggested.
+    expect(empty).toMatch(/<datalist id="suggested-model"> <option value="test-model">/)
+    expect(empty).toContain('<option value="anthropic">')
     const path = await create()
     expect(await show(path)).toContain('value="gpt-4o-mini"')
     const listed = await show('')
