@@ -159,9 +159,12 @@ describe.each(nouns)('the $kind', (noun) => {
           await page.body?.cancel()
           if (isNew) await empty(noun, made['id'])
         } else {
-          expect([answer.status, page.status]).toEqual([422, 422])
-          const told = problemOf(await page.text())
-          for (const words of wordsOf(await readObject(answer))) expect(told).toContain(words)
+          // No API takes the character in JSON, whatever it is for.
+          const isNoJson = JSON.stringify(bodyOf(noun, typed)).includes('\\u0000')
+          expect([answer.status, page.status]).toEqual([isNoJson ? 400 : 422, 422])
+          const told = isNoJson ? [] : wordsOf(await readObject(answer))
+          const shown = problemOf(await page.text())
+          for (const words of told) expect(shown).toContain(words)
         }
       }),
       { numRuns: 40 },
