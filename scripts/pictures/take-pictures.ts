@@ -46,7 +46,7 @@ async function signIn(page: Page, { email, password }: LocalPlatform): Promise<v
 
 /** Makes a run fail, and the health page show a failure with its remedy. */
 async function addConnectionWithoutKey(page: Page): Promise<void> {
-  await page.goto('/new-llm-connection')
+  await page.goto('/llm-connections')
   await page.fill('[name=name]', 'Claude')
   await page.fill('[name=provider]', 'anthropic')
   await page.fill('[name=model]', MODEL_WITHOUT_KEY)

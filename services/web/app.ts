@@ -40,7 +40,7 @@ import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
 import { runTextRoutes } from './console/runs/text-routes.ts'
 import { healthDebugRoutes } from './diagnostics/endpoint.ts'
-import { llmConnectionRoutes } from './console/llm-connections/routes.ts'
+import { testLlmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
 import { openApiRoutes } from './api/openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
@@ -105,7 +105,7 @@ const PAGES = [
   budgetPageRoutes,
   memberRoutes,
   accountRoutes,
-  llmConnectionRoutes,
+  testLlmConnectionRoutes,
   connectionRoutes,
   clientFilteringRoutes,
 ]

@@ -6,6 +6,7 @@ import { createVault } from '../../services/oauth/vault.ts'
 import { createHttpTool } from '../../services/crew/tools/http.ts'
 import { openServer } from '../../services/crew/tools/mcp.ts'
 import { importCrew } from '../../services/platform/projects/crewai/import-crew.ts'
+import { readLlmConnection } from '../../services/platform/connections/llm-connection-fields.ts'
 import { createLlmConnection } from '../../services/platform/connections/llm-connections.ts'
 import { modelEndpoint } from '../../services/platform/connections/model-endpoint.ts'
 import type { ConnectionSettings } from '../../services/platform/connections/oauth-connections.ts'
@@ -29,7 +30,6 @@ import { createLog } from '../../services/shared/log.ts'
 import { createOutgoingGuard } from '../../services/shared/outgoing/guard.ts'
 import { fetchKeys } from '../../services/web/gate/access-token/fetch-keys.ts'
 import { defaultValues, toSettings } from '../../services/web/console/oauth-settings/form.ts'
-import { readConnectionForm } from '../../services/web/console/llm-connections/form.ts'
 import { testConnection } from '../../services/web/console/llm-connections/test-connection.ts'
 import { baseUrlOf } from '../../services/web/intake/tool-pins/read-openapi.ts'
 import { pullRepository } from '../../services/worker/git/pull-repository.ts'
@@ -123,8 +123,8 @@ const STORED: readonly Place[] = [
   [
     'the base URL of an LLM connection',
     (given) => {
-      const form = { name: 'x', provider: 'openai', model: 'm', base_url: given }
-      return readConnectionForm(new URLSearchParams(form), guard).problem ?? ''
+      const connection = { name: 'x', provider: 'openai', model: 'm', api: 'auto' } as const
+      return failureOf(() => readLlmConnection(guard, { ...connection, baseUrl: given }))
     },
   ],
   ['the base URL of a model', (given) => schemaProblem(modelEndpoint, { base_url: given })],

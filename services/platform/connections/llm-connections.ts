@@ -1,4 +1,5 @@
 import { sqlState } from '../../shared/postgres/failures.ts'
+import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { LlmApi } from './model-endpoint.ts'
@@ -37,15 +38,34 @@ export interface LlmConnectionKey {
 const columns = (sql: Queryable) => sql`
   id, organization_id, name, provider, model, base_url, api, sealed_key is not null as has_key`
 
-/** Creates a connection. Raises `conflict` when the organization has one of that name. */
+/** The connections of an organization; a definition names fewer models. */
+export const LLM_CONNECTIONS_MAX = 1000
+
+/**
+ * Creates a connection. Raises `conflict` when the organization has one of that name, or as many as
+ * it may.
+ */
 export async function createLlmConnection(
   sql: Queryable,
   connection: LlmConnectionFields,
 ): Promise<LlmConnection> {
+  const { organizationId, name, provider, model, baseUrl, api = 'auto' } = connection
   try {
-    const [row] = await sql<[LlmConnection]>`
-      insert into llm_connections ${sql({ ...connection })} returning ${columns(sql)}`
-    return row
+    return await inTransaction(sql, async (tx) => {
+      await tx`select from organizations where id = ${organizationId} for no key update`
+      const [row] = await tx<LlmConnection[]>`
+        insert into llm_connections (organization_id, name, provider, model, base_url, api)
+        select ${organizationId}, ${name}, ${provider}, ${model}, ${baseUrl}, ${api}
+        where (select count(*) from llm_connections where organization_id = ${organizationId})
+          < ${LLM_CONNECTIONS_MAX}
+        returning ${columns(tx)}`
+      if (row) return row
+      throw new AppError(
+        'conflict',
+        `An organization has at most ${LLM_CONNECTIONS_MAX} LLM connections. ` +
+          'Delete one that is no longer used.',
+      )
+    })
   } catch (thrown) {
     throw sqlState(thrown) === '23505' ? nameTaken() : thrown
   }
@@ -161,9 +181,6 @@ export async function listLlmConnections(
   return toPage(rows, page, { total, cursorOf: ({ name }) => name })
 }
 
-/** A definition names fewer. */
-const MODELS_MAX = 1000
-
 /**
  * Returns the connections for some models, or for all, with their sealed keys; of several for one
  * model, the first by name.
@@ -178,7 +195,7 @@ export async function listConnectionsForModels(
     select distinct on (model) ${columns(sql)}, sealed_key from llm_connections
     where organization_id = ${organizationId}
       and ${models === 'all' ? sql`true` : sql`model in ${sql([...models])}`}
-    order by model, name limit ${MODELS_MAX}`
+    order by model, name limit ${LLM_CONNECTIONS_MAX}`
 }
 
 interface SealedKey extends LlmConnectionKey {

@@ -120,9 +120,9 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   verbs: {
     list: ({ sql, owner }) => listWebhooks(sql, owner.id),
     find: ({ sql, owner }, id) => findWebhook(sql, { id, deploymentId: owner.id }),
-    read: async ({ config }, { url, event_types: eventTypes }) =>
+    read: async ({ deps: { config } }, { url, event_types: eventTypes }) =>
       readWebhook(guardOf(config), { url, eventTypes }),
-    async create({ sql, owner, config }, given) {
+    async create({ sql, owner, deps: { config } }, given) {
       const key = { id: randomUUID(), deploymentId: owner.id }
       const secret = createWebhookSecret()
       const sealedKey = createWebhookKeys(config.SECRET_KEY_BASE).seal(secret, key)
@@ -161,7 +161,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
       past: 'key_replaced',
       done: 'The key is replaced.',
       makesSecret: true,
-      async does({ sql, config }, row) {
+      async does({ sql, deps: { config } }, row) {
         const secret = createWebhookSecret()
         const keys = createWebhookKeys(config.SECRET_KEY_BASE)
         await rotateWebhookKey(sql, row, keys.seal(secret, row))

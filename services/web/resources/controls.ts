@@ -9,6 +9,8 @@ export interface Shown {
   readonly label: string
   readonly hint?: string | undefined
   readonly example?: unknown
+  /** What is likely to be typed. */
+  readonly suggested?: readonly string[] | undefined
 }
 
 /** What people enter a value with, in a form that works without JavaScript. */
@@ -26,6 +28,7 @@ interface TextOptions {
   /** The longest text, in characters. */
   readonly max: number
   readonly isMono?: true
+  readonly isOptional?: true
   readonly type?: 'url'
 }
 
@@ -35,11 +38,13 @@ const hintOf = ({ hint }: Shown): Html | string =>
 const placeholderOf = ({ example }: Shown): Html | string =>
   typeof example === 'string' ? html`placeholder="${example}"` : ''
 
+const OPTIONAL = html`<span class="quiet">(optional)</span>`
+
 /** A line of text. Spaces around it are not part of it. */
-export const text = ({ max, isMono, type }: TextOptions): Control => ({
+export const text = ({ max, isMono, isOptional, type }: TextOptions): Control => ({
   render: (field, typed) =>
     html`<label
-      >${field.label}
+      >${field.label} ${isOptional ? OPTIONAL : ''}
       <input
         ${isMono ? html`class="mono"` : ''}
         name="${field.name}"
@@ -47,12 +52,20 @@ export const text = ({ max, isMono, type }: TextOptions): Control => ({
         value="${typed.get(field.name) ?? ''}"
         ${placeholderOf(field)}
         maxlength="${max}"
-        required
+        ${field.suggested ? html`list="suggested-${field.name}"` : ''}
+        ${isOptional ? '' : 'required'}
         autocomplete="off"
       />
+      ${
+        field.suggested
+          ? html`<datalist id="suggested-${field.name}">
+              ${field.suggested.map((each) => html`<option value="${each}"></option>`)}
+            </datalist>`
+          : ''
+      }
       ${hintOf(field)}
     </label>`,
-  read: (typed, name) => (typed.get(name) ?? '').trim(),
+  read: (typed, name) => (typed.get(name) ?? '').trim() || (isOptional ? undefined : ''),
   write: (name, value) => [[name, String(value)]],
 })
 
@@ -61,7 +74,7 @@ export const secret = ({ max }: Pick<TextOptions, 'max'>): Control => ({
   isSecret: true,
   render: (field) =>
     html`<label
-      >${field.label} <span class="quiet">(optional)</span>
+      >${field.label} ${OPTIONAL}
       <input name="${field.name}" type="password" maxlength="${max}" autocomplete="new-password" />
       ${hintOf(field)}
     </label>`,
@@ -148,7 +161,7 @@ export function ticks({ box, options, others }: TicksOptions): Control {
           </div>
         </fieldset>
         <label
-          >${others.label} <span class="quiet">(optional)</span>
+          >${others.label} ${OPTIONAL}
           <input
             name="${others.name}"
             class="mono"

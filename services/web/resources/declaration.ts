@@ -4,10 +4,11 @@ import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import type { Crumb } from '../console/frame/confirm-page.ts'
 import type { IconName } from '../console/frame/icons.ts'
 import type { Html, Tone } from '../console/frame/parts.ts'
-import type { SignedIn } from '../context.ts'
-import type { WebConfig } from '../env.ts'
+import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
 import type { Control } from './controls.ts'
 
 /** How people see a field, beside the schema that its values pass. */
@@ -61,7 +62,10 @@ export interface Parent<Owner> {
   /** The way back to it. */
   readonly crumbs: (owner: Owner) => readonly Crumb[]
   /** The head of a list of what belongs to it. */
-  readonly head: (owner: Owner, texts: { readonly title: string; readonly hint: string }) => Html
+  readonly head: (
+    owner: Owner,
+    texts: { readonly title: string; readonly hint: string; readonly aside: Html | string },
+  ) => Html
 }
 
 /** Names a parent: a parameter of its path, within an organization. */
@@ -70,17 +74,11 @@ export interface ParentKey {
   readonly parameterOf: (name: string) => string
 }
 
-/** A page above another one. */
-export interface Crumb {
-  readonly path: string
-  readonly name: string
-}
-
 /** A call of a verb: for whom, and by whom. */
 export interface Call<Owner> {
   /** A transaction for what changes something. */
   readonly sql: Queryable
-  readonly config: WebConfig
+  readonly deps: WebDeps
   readonly owner: Owner
   /** null: a token. */
   readonly userId: number | null
@@ -92,6 +90,8 @@ export interface Outcome {
   readonly secret?: string
   /** The page that shows it, below that of the row: `/deliveries/1`. @default that of the row */
   readonly at?: string
+  /** What people are told, by the ending of a notice by hand. @default what the declaration says */
+  readonly done?: string
 }
 
 /** A verb beside creating, changing and deleting, such as `pause`. */
@@ -178,6 +178,8 @@ export interface Shown<Owner, Row extends Identified> {
   readonly columns: readonly [Column<Row>, ...Column<Row>[]]
   /** What the form of a new one shows. */
   readonly proposes: (call: Call<Owner>) => Promise<Readonly<Record<string, unknown>>>
+  /** What people are likely to type, by field. */
+  readonly suggests?: (call: Call<Owner>) => Promise<Readonly<Record<string, readonly string[]>>>
   /** A wide section of the page, beside which the form stands. */
   readonly main?: (view: View<Owner, Row>) => Promise<Html> | Html
   /** A section below the form, or beside it. */
@@ -199,13 +201,19 @@ export interface Declaration<
   readonly values: (given: Given) => Values<Of>
   readonly verbs: {
     readonly list: (call: Call<Owner>) => Promise<readonly Row[]>
+    /** Needed where there may be more than fit on a page. @default all are on one */
+    readonly page?: (call: Call<Owner>, request: PageRequest) => Promise<Page<Row>>
     /** The id fits `id`. Returns undefined for one of another owner. */
     readonly find: (call: Call<Owner>, id: string) => Promise<Row | undefined>
     /** Returns values that pass the schema as the verbs take them. Raises `unprocessable`. */
     readonly read: (call: Call<Owner>, values: Values<Of>) => Promise<Given>
     /** Raises `conflict` when there are as many as there may be. */
     readonly create: (call: Call<Owner>, given: Given) => Promise<Outcome & { readonly row: Row }>
-    readonly change: (call: Call<Owner>, row: Row, given: Given) => Promise<unknown>
+    readonly change: (
+      call: Call<Owner>,
+      row: Row,
+      given: Given,
+    ) => Promise<Outcome | boolean | void>
     readonly remove: (call: Call<Owner>, row: Row) => Promise<unknown>
   }
 }

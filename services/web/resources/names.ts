@@ -18,10 +18,12 @@ export interface Names {
   readonly notice: string
 }
 
+const ACRONYMS: ReadonlyMap<string, string> = new Map([['llm', 'LLM']])
+
 /** Returns the names of a kind, such as `static_token`. */
 export function namesOf(kind: string): Names {
   const words = kind.split('_')
-  const noun = words.join(' ')
+  const noun = words.map((word) => ACRONYMS.get(word) ?? word).join(' ')
   const notice = words.join('-')
   const type = words.map(capital).join('')
   return {

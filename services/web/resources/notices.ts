@@ -25,9 +25,8 @@ export function noticeOf<Owner, Row extends Identified>(
       { text: done, undo },
     ]),
   ])
-  const found = known.get(key ?? '')
   const byHand = noticeByHand(key)
-  return found ?? (byHand === undefined ? undefined : { text: byHand })
+  return known.get(key ?? '') ?? (byHand === undefined ? undefined : { text: byHand })
 }
 
 /** Returns the notice that a redirect to a page by hand names. */

@@ -43,17 +43,17 @@ interface Change<Of extends Fields> {
 /** Finds an owner and its rows for a request. */
 export function createFinder<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   { kind, id: idKind, under, verbs }: Declaration<Owner, Given, Row, Of>,
-  { sql, config }: WebDeps,
+  deps: WebDeps,
 ) {
   const { noun, parameter } = namesOf(kind)
 
   /** Returns the call for the owner of a path. Raises `not_found`. */
   async function open(asked: Asked, { organizationId, userId }: Asker): Promise<Call<Owner>> {
     const parameterOf = (name: string): string => asked.req.param(name) ?? ''
-    const owner = await under.find(sql, { organizationId, parameterOf })
+    const owner = await under.find(deps.sql, { organizationId, parameterOf })
     if (owner !== undefined) {
       Object.assign(asked.var.wide, valuesOf(under.facts, owner))
-      return { sql, config, owner, userId }
+      return { sql: deps.sql, deps, owner, userId }
     }
     throw new AppError('not_found', `Your organization has no such ${under.noun}.`)
   }

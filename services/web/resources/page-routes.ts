@@ -1,6 +1,9 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { AppError } from '../../shared/errors.ts'
+import type { Page } from '../../shared/postgres/paging.ts'
+import { isNameCursor, readPageRequest } from '../console/frame/lists/page-request.ts'
+import type { Html } from '../console/frame/parts.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
@@ -25,88 +28,68 @@ import { readForm, typedOf, withFixed } from './values.ts'
 /** Serves the pages of a resource: its list with the form of a new one, and one for each row. */
 export const resourcePages =
   (deps: WebDeps): Reader<Hono<SignedIn>> =>
-  (declaration) =>
-    routesOf(declaration, deps)
+  (declaration) => {
+    const { rights, actions } = declaration
+    const { list, one } = pathsOf(declaration)
+    const finder = createFinder(declaration, deps)
+    const changes = createChanges(declaration, deps)
+    const show = createViews(declaration, deps)
+    const routes = new Hono<SignedIn>()
+    const session = requireSession(deps)
+    const form = requireForm(deps.config.PLATFORM_BASE_URL)
+    const mayRead = declareRight(rights.read)
+    const mayChange = declareRight(rights.change)
 
-function routesOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
-  declaration: Declaration<Owner, Given, Row, Of>,
-  deps: WebDeps,
-): Hono<SignedIn> {
-  const { rights, actions } = declaration
-  const { list, one } = pathsOf(declaration)
-  const finder = createFinder(declaration, deps)
-  const changes = createChanges(declaration, deps)
-  const show = createViews(declaration, deps)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(deps.config.PLATFORM_BASE_URL)
-  const mayRead = declareRight(rights.read)
-  const mayChange = declareRight(rights.change)
+    routes.get(list, mayRead, session, async (c) => show.list(c, await finder.open(c, askerOf(c))))
 
-  routes.get(list, mayRead, session, async (c) => show.list(c, await finder.open(c, askerOf(c))))
-
-  routes.post(list, mayChange, session, form, async (c) => {
-    const call = await finder.open(c, askerOf(c))
-    const made = await takeForm(async () =>
-      changes.create(c.var, call, readForm(declaration, c.var.form)),
-    )
-    if (typeof made === 'string') return show.list(c, call, { typed: c.var.form, problem: made })
-    return show.done(c, { call, row: made.row }, { ...made, done: 'saved' })
-  })
-
-  routes.get(one, mayRead, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
-
-  routes.post(one, mayChange, session, form, async (c) => {
-    const found = await finder.find(c, askerOf(c))
-    const typed = withFixed(declaration, c.var.form, found.row)
-    const problem = await takeForm(async () =>
-      changes.change(c.var, found, { values: readForm(declaration, typed) }),
-    )
-    if (typeof problem === 'string') return show.row(c, found, { typed, problem })
-    return show.done(c, found, { done: 'saved' })
-  })
-
-  for (const [name, { past }] of Object.entries(actions)) {
-    routes.post(`${one}/${name}`, mayChange, session, form, async (c) => {
-      const found = await finder.find(c, askerOf(c))
-      const outcome = await changes.act(c.var, found, name)
-      return show.done(c, found, { ...outcome, done: past.replaceAll('_', '-') })
+    routes.post(list, mayChange, session, form, async (c) => {
+      const call = await finder.open(c, askerOf(c))
+      const made = await takeForm(async () =>
+        changes.create(c.var, call, readForm(declaration, c.var.form)),
+      )
+      if (typeof made === 'string') return show.list(c, call, { typed: c.var.form, problem: made })
+      return show.done(c, { call, row: made.row }, { done: 'saved', ...made })
     })
+
+    routes.get(one, mayRead, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
+
+    routes.post(one, mayChange, session, form, async (c) => {
+      const found = await finder.find(c, askerOf(c))
+      const typed = withFixed(declaration, c.var.form, found.row)
+      const made = await takeForm(async () =>
+        changes.change(c.var, found, { values: readForm(declaration, typed) }),
+      )
+      if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
+      return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })
+    })
+
+    for (const [name, { past }] of Object.entries(actions)) {
+      routes.post(`${one}/${name}`, mayChange, session, form, async (c) => {
+        const found = await finder.find(c, askerOf(c))
+        const outcome = await changes.act(c.var, found, name)
+        return show.done(c, found, { done: past.replaceAll('_', '-'), ...outcome })
+      })
+    }
+
+    routes.get(`${one}/delete`, mayChange, session, async (c) =>
+      show.question(c, await finder.find(c, askerOf(c))),
+    )
+    routes.post(`${one}/delete`, mayChange, session, form, async (c) => {
+      const found = await finder.find(c, askerOf(c))
+      await changes.remove(c.var, found)
+      return show.deleted(c, found)
+    })
+    return routes
   }
 
-  routes.route('/', deleteRoutes(declaration, deps))
-  return routes
-}
-
-/** Asks before a row is deleted, and deletes it. */
-function deleteRoutes<Owner, Given, Row extends Given & Identified, Of extends Fields>(
-  declaration: Declaration<Owner, Given, Row, Of>,
-  deps: WebDeps,
-): Hono<SignedIn> {
-  const finder = createFinder(declaration, deps)
-  const changes = createChanges(declaration, deps)
-  const { notice } = namesOf(declaration.kind)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(deps.config.PLATFORM_BASE_URL)
-  const mayChange = declareRight(declaration.rights.change)
-  const path = `${pathsOf(declaration).one}/delete`
-
-  routes.get(path, mayChange, session, async (c) => {
-    const { call, row } = await finder.find(c, askerOf(c))
-    const { owner } = call
-    const view = { session: c.var.session, owner, row, path: rowPath(declaration, owner, row) }
-    return c.html(deletePage(declaration, view))
-  })
-
-  routes.post(path, mayChange, session, form, async (c) => {
-    const found = await finder.find(c, askerOf(c))
-    await changes.remove(c.var, found)
-    return c.redirect(`${listPath(declaration, found.call.owner)}?notice=${notice}-deleted`, 303)
-  })
-
-  return routes
-}
+/** Shows the page of the row of a path, with another section beside its form. */
+export const resourcePage =
+  (deps: WebDeps): Reader<(c: Context<SignedIn>, section: Html) => Promise<Response>> =>
+  (declaration) =>
+  async (c, section) => {
+    const found = await createFinder(declaration, deps).find(c, askerOf(c))
+    return createViews({ ...declaration, beside: () => section }, deps).row(c, found)
+  }
 
 /** Creates what shows the pages, after a form that was refused as well. */
 function createViews<Owner, Given, Row extends Given & Identified, Of extends Fields>(
@@ -114,29 +97,43 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
   { sql }: WebDeps,
 ) {
   const { verbs, fields } = declaration
+  const { notice } = namesOf(declaration.kind)
 
-  const toldIn = (c: Context<SignedIn>, refused?: Refused) => ({
+  const toldIn = async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
     session: c.var.session,
     problem: refused?.problem,
     notice: noticeOf(declaration, c.req.query('notice')),
+    suggests: await declaration.suggests?.(call),
   })
 
   return {
     async list(c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) {
-      const { owner } = call
       const typed = refused?.typed ?? typedOf(fields, await declaration.proposes(call))
-      const view = { owner, path: listPath(declaration, owner), typed, ...toldIn(c, refused) }
-      const page = listPage(declaration, { ...view, rows: await verbs.list(call) })
-      return c.html(page, refused ? 422 : 200)
+      const request = readPageRequest(c, isNameCursor)
+      const page = (await verbs.page?.(call, request)) ?? wholeOf(await verbs.list(call))
+      const at = { owner: call.owner, path: listPath(declaration, call.owner) }
+      const told = await toldIn(c, call, refused)
+      return c.html(
+        listPage(declaration, { ...at, typed, page, request, ...told }),
+        refused ? 422 : 200,
+      )
     },
 
     async row(c: Context<SignedIn>, { call, row }: Found<Owner, Row>, refused?: Refused) {
       const { owner } = call
       const typed = refused?.typed ?? typedOf(fields, declaration.values(row))
       const at = { c, sql, owner, row, path: rowPath(declaration, owner, row) }
-      const page = await rowPage(declaration, { ...at, typed, ...toldIn(c, refused) })
-      return c.html(page, refused ? 422 : 200)
+      const told = await toldIn(c, call, refused)
+      return c.html(await rowPage(declaration, { ...at, typed, ...told }), refused ? 422 : 200)
     },
+
+    async question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>) {
+      const view = { session: c.var.session, owner, row, path: rowPath(declaration, owner, row) }
+      return c.html(deletePage(declaration, view))
+    },
+
+    deleted: (c: Context<SignedIn>, { call: { owner } }: Found<Owner, Row>) =>
+      c.redirect(`${listPath(declaration, owner)}?notice=${notice}-deleted`, 303),
 
     /** Shows the secret that was made, or leads to the page that says what was done. */
     async done(
@@ -144,16 +141,16 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       { call, row }: Found<Owner, Row>,
       { done, secret, at = '' }: Outcome & { readonly done: string },
     ): Promise<Response> {
-      const { owner } = call
-      const path = rowPath(declaration, owner, row)
-      const { notice } = namesOf(declaration.kind)
+      const path = rowPath(declaration, call.owner, row)
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
-      const view = { session: c.var.session, owner, row: now, path, secret }
+      const view = { session: c.var.session, owner: call.owner, row: now, path, secret }
       return c.html(secretPage(declaration, view))
     },
   }
 }
+
+const wholeOf = <Row>(items: readonly Row[]): Page<Row> => ({ items, total: items.length })
 
 /** A form that was refused. */
 interface Refused {

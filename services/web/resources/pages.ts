@@ -1,20 +1,22 @@
 import { html } from 'hono/html'
 import type { Session } from '../../platform/people/sessions.ts'
-import { confirmPage } from '../console/frame/confirm-page.ts'
-import { plural } from '../console/frame/format.ts'
+import { confirmPage, crumbs } from '../console/frame/confirm-page.ts'
+import type { Crumb } from '../console/frame/confirm-page.ts'
 import { page as frame } from '../console/frame/layout.ts'
+import { countLine, isEmpty, nothingHere, pager, searchBox } from '../console/frame/lists/pager.ts'
 import {
   copyable,
   csrfField,
   emptyState,
   noticeBox,
-  pill,
   problemBox,
+  statePill,
   warningBox,
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
-import type { Crumb, Field, Identified, Shown, State, View } from './declaration.ts'
+import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
+import type { Field, Identified, Shown, View } from './declaration.ts'
 import { namesOf } from './names.ts'
 import type { Notice } from './notices.ts'
 
@@ -23,6 +25,7 @@ interface Formed {
   readonly typed: URLSearchParams
   readonly problem: string | undefined
   readonly notice: Notice | undefined
+  readonly suggests: Readonly<Record<string, readonly string[]>> | undefined
 }
 
 interface Owned<Owner> {
@@ -34,7 +37,8 @@ interface Owned<Owner> {
 
 /** The rows of an owner, and the form of a new one. */
 interface ListView<Owner, Row> extends Owned<Owner>, Formed {
-  readonly rows: readonly Row[]
+  readonly page: Page<Row>
+  readonly request: PageRequest
 }
 
 /** The list of a resource, and the form of a new one while there is room. */
@@ -43,30 +47,30 @@ export function listPage<Owner, Row extends Identified>(
   view: ListView<Owner, Row>,
 ): Html {
   const { kind, under, words, most, fields } = shown
-  const { session, owner, path, rows, typed, problem } = view
+  const { session, owner, path, page, request, problem } = view
   const { noun, titles } = namesOf(kind)
-  const hint = `${plural(rows.length, noun)} of ${under.name(owner)}`
+  const list = { path, noun, page, request }
+  const hint = countLine(list, ` of ${under.name(owner)}`)
   const newSection = html`<section class="card narrow" aria-labelledby="new">
     <div class="card-head"><h2 id="new">New ${noun}</h2></div>
-    ${problemBox(problem)}
-    ${formOf(Object.entries(fields), { session, typed, path, verb: 'Create' })}
+    ${problemBox(problem)} ${formOf(Object.entries(fields), { ...view, verb: 'Create' })}
   </section>`
   return frame(
     { title: titles, session, current: under.current },
-    html`${under.head(owner, { title: titles, hint })} ${noticeBox(view.notice?.text)}
+    html`${under.head(owner, { title: titles, hint, aside: searchBox(list) })}
+      ${noticeBox(view.notice?.text)}
       <section class="card flush" aria-label="${titles}">
         ${
-          rows.length > 0
-            ? tableOf(shown, rows, path)
-            : emptyState(words.icon, `No ${noun}s yet`, words.about)
+          page.items.length > 0
+            ? tableOf(shown, page.items, path)
+            : isEmpty(list)
+              ? emptyState(words.icon, `No ${noun}s yet`, words.about)
+              : nothingHere(list)
         }
       </section>
-      ${rows.length < most ? newSection : problemBox(problem)}`,
+      ${pager(list)} ${page.total < most ? newSection : problemBox(problem)}`,
   )
 }
-
-/** The state of a row, in its colour. */
-export const statePill = ([tone, text]: State): Html => pill(tone, text)
 
 function tableOf<Owner, Row extends Identified>(
   { kind, columns, state }: Shown<Owner, Row>,
@@ -106,12 +110,12 @@ export async function rowPage<Owner, Row extends Identified>(
   view: View<Owner, Row> & Formed,
 ): Promise<Html> {
   const { under, words, fields, state, main, beside } = shown
-  const { session, row, path, typed, problem, notice } = view
+  const { session, row, path, problem, notice } = view
   const name = shown.name(row)
   const changeable = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
-    ${problemBox(problem)} ${formOf(changeable, { session, typed, path, verb: 'Save' })}
+    ${problemBox(problem)} ${formOf(changeable, { ...view, verb: 'Save' })}
   </section>`
   const more = beside?.(view) ?? ''
   const [, , wrong] = state(row)
@@ -205,24 +209,14 @@ function crumbsTo<Owner, Row extends Identified>(
   return [...under.crumbs(owner), { path: `${under.pathOf(owner)}/${segment}`, name: titles }]
 }
 
-const crumbs = (pages: readonly Crumb[]): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb">
-    ${pages.map(({ path, name }) => html`<a href="${path}">${name}</a>`)}
-  </nav>`
-
-interface FormOf {
-  readonly session: Session
-  readonly typed: URLSearchParams
-  readonly path: string
-  readonly verb: string
-}
-
 const formOf = (
   fields: readonly (readonly [name: string, field: Field])[],
-  { session, typed, path, verb }: FormOf,
+  { session, typed, path, suggests, verb }: Owned<unknown> & Formed & { readonly verb: string },
 ): Html =>
   html`<form method="post" action="${path}" class="stack">
     ${csrfField(session.csrfToken)}
-    ${fields.map(([name, { look }]) => look.control.render({ ...look, name }, typed))}
+    ${fields.map(([name, { look }]) =>
+      look.control.render({ ...look, name, suggested: suggests?.[name] }, typed),
+    )}
     <div class="buttons"><button class="button primary">${verb}</button></div>
   </form>`

@@ -39,9 +39,10 @@ export function readForm<Of extends Fields>(
 export const typedOf = (fields: Fields, values: object): URLSearchParams => {
   const known = new Map(Object.entries(values))
   return new URLSearchParams(
-    Object.entries(fields).flatMap(([name, { look }]) =>
-      known.has(name) ? look.control.write(name, known.get(name)).map(([...pair]) => pair) : [],
-    ),
+    Object.entries(fields).flatMap(([name, { look }]) => {
+      const value = known.get(name) ?? undefined
+      return value === undefined ? [] : look.control.write(name, value).map(([...pair]) => pair)
+    }),
   )
 }
 
@@ -109,13 +110,13 @@ export const valuesOf = <Of>(
 ): Record<string, unknown> =>
   Object.fromEntries(Object.entries(facts).map(([name, [, read]]) => [name, read(of)]))
 
-/** Returns what the audit records of values: nothing of secrets. */
+/** Returns what the audit records of values: of secrets only that they were entered. */
 export const factsOf = <Given>({ fields, values }: OfValues<Given, Fields>, given: Given): object =>
   Object.assign(
     {},
     ...Object.entries(values(given)).map(([name, value]) => {
       const look = fields[name]?.look
-      if (look?.control.isSecret) return {}
+      if (look?.control.isSecret) return value === undefined ? {} : { [name]: 'entered' }
       return look?.facts ? look.facts(value) : { [name]: value }
     }),
   )

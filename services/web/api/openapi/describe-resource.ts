@@ -115,6 +115,7 @@ function schemaOfInput(field: Field): object {
 
 const BAD_BODY = {
   '400': problem('The body is not JSON.'),
+  '409': problem('There are as many as there may be, or there is one of that name.'),
   '413': problem('The body is larger than 256 KiB.'),
   '415': problem('Not application/json.'),
   '422': problem('A field is wrong or missing; details.problems has those that are.'),
@@ -131,14 +132,14 @@ const COMMON = {
 function pathsOfApi<Owner, Row extends Identified>(
   declaration: Shown<Owner, Row>,
 ): Record<string, object> {
-  const { kind, id, under, fields, actions } = declaration
+  const { kind, id, fields, actions } = declaration
   const { noun, titles } = namesOf(kind)
   const list = toTemplate(`${API}${pathsOf(declaration).list}`)
   const one = `${list}/{${kind}_id}`
   const owner = [...list.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => parameter(name, 'path'))
   const format = id === 'uuid' ? {} : { schema: { ...integer, minimum: 1 } }
   const parameters = [...owner, parameter(`${kind}_id`, 'path', format)]
-  const none = problem(`The organization has no such ${under.noun}, or it no such ${noun}.`)
+  const none = problem(`The organization has no such ${noun}.`)
   const told: Told = {
     requestBody: body(`${namesOf(kind).type}Request`, exampleOf(fields)),
     common: { ...COMMON, '404': none },
@@ -207,7 +208,6 @@ function ofList<Owner, Row extends Identified>(
         '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
         '201': json('It is created.', made, location('Where it is.')),
         ...common,
-        '409': problem(`The ${under.noun} has as many ${plural} as it may.`),
         ...BAD_BODY,
       },
     }),

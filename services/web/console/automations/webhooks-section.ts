@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { webhookState } from '../../nouns/webhooks.ts'
-import { statePill } from '../../resources/pages.ts'
+import { statePill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The automation whose webhooks the section shows. */

@@ -4,12 +4,24 @@ import { page } from './layout.ts'
 import { csrfField } from './parts.ts'
 import type { Html } from './parts.ts'
 
+/** A page above another one. */
+export interface Crumb {
+  readonly path: string
+  readonly name: string
+}
+
+/** The way back to the pages above. */
+export const crumbs = (pages: readonly Crumb[]): Html =>
+  html`<nav class="crumbs" aria-label="Breadcrumb">
+    ${pages.map(({ path, name }) => html`<a href="${path}">${name}</a>`)}
+  </nav>`
+
 /** A question, and the form that says yes. */
 export interface ConfirmPage {
   readonly session: Session
   /** The entry of the navigation. @default /automations */
   readonly current?: string
-  readonly crumbs: readonly { readonly path: string; readonly name: string }[]
+  readonly crumbs: readonly Crumb[]
   readonly question: string
   /** The consequence, in words. */
   readonly consequence: string
@@ -24,7 +36,7 @@ export function confirmPage(view: ConfirmPage): Html {
   const {
     session,
     current = '/automations',
-    crumbs,
+    crumbs: above,
     question,
     consequence,
     action,
@@ -33,9 +45,7 @@ export function confirmPage(view: ConfirmPage): Html {
   } = view
   return page(
     { title: question, session, current },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        ${crumbs.map(({ path, name }) => html`<a href="${path}">${name}</a>`)}
-      </nav>
+    html`${crumbs(above)}
       <div class="card lone">
         <h1>${question}</h1>
         <p>${consequence}</p>

@@ -29,11 +29,9 @@ const NOTICES = {
   'tool-yanked': 'The file is yanked. Installers skip it, unless they ask for exactly its version.',
   'tool-unyanked': 'The file is no longer yanked. Installers may choose it.',
   'llm-connection-created': 'The connection is created. You can test it here.',
-  'llm-connection-saved': 'The connection is saved.',
-  'llm-key-forgotten':
+  'llm-connection-key-forgotten':
     'The connection is saved. Its key was removed, because it would have been sent to another ' +
     'address: enter it again.',
-  'llm-connection-deleted': 'The connection is deleted.',
   'connection-created': 'The connection is created. You can test it here.',
   'connection-connected': 'The connection is connected. Tools can use it from now on.',
   'connection-saved': 'The connection is saved.',

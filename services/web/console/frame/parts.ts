@@ -66,6 +66,10 @@ export const automationPill = (status: AutomationStatus): Html =>
 export const pill = (tone: Tone, text: string): Html =>
   html`<span class="pill ${tone}">${sentence(text)}</span>`
 
+/** The state of a row, whatever else is said of it. */
+export const statePill = ([tone, text]: readonly [Tone, string, ...unknown[]]): Html =>
+  pill(tone, text)
+
 /** A time as people say it, with the exact one below. */
 export const time = (date: Date): Html =>
   html`<time datetime="${date.toISOString()}"

@@ -1,61 +1,50 @@
 import { Hono } from 'hono'
-import {
-  createLlmConnection,
-  listLlmConnections,
-  suggestModels,
-} from '../../../platform/connections/llm-connections.ts'
+import type { Context } from 'hono'
+import { findLlmConnection, findSealedKey } from '../../../platform/connections/llm-connections.ts'
+import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
+import { createLlmKeys } from '../../../platform/connections/llm-keys.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 import { requireForm } from '../../gate/callers/forms.ts'
 import { requireSession } from '../../gate/callers/session.ts'
-import type { SignedIn, WebDeps } from '../../context.ts'
-import { EMPTY, readConnectionForm, toFields } from './form.ts'
-import { createSaver, surroundingsOf } from './save-connection.ts'
-import { findCredentials } from './test-connection.ts'
-import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
-import { newLlmConnectionPage } from './page.ts'
-import { llmConnectionsPage } from './list-page.ts'
-import { noticeOf } from '../frame/notices.ts'
-import { llmConnectionPageRoutes } from './connection-routes.ts'
+import { llmConnections } from '../../nouns/llm-connections.ts'
+import { resourcePage } from '../../resources/page-routes.ts'
+import { isIdCursor } from '../frame/lists/page-request.ts'
+import { surroundingsOf, testConnection } from './test-connection.ts'
+import { llmTestSection } from './test-section.ts'
 
-/** Serves the LLM connections of an organization to its members. */
-export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
+/** Tests an LLM connection, and shows its page with the findings. */
+export function testLlmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
-  const surroundings = surroundingsOf(deps)
-  const save = createSaver(deps)
-  const path = '/llm-connections'
+  const show = llmConnections.read(resourcePage(deps))
+  const keys = createLlmKeys(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
 
-  routes.get(path, session, async (c) => {
-    const { session: signedIn } = c.var
-    const request = readPageRequest(c, isNameCursor)
-    const page = await listLlmConnections(sql, signedIn.user.organizationId, request)
-    const rows = page.items.map((each) => ({
-      ...each,
-      credentials: findCredentials(each, surroundings),
-    }))
-    const notice = noticeOf(c.req.query('notice'))
-    return c.html(llmConnectionsPage({ session: signedIn, page, request, rows, notice }))
-  })
+  routes.post(
+    '/llm-connections/:llmConnectionId/test',
+    declareRight('admin'),
+    requireSession(deps),
+    requireForm(config.PLATFORM_BASE_URL),
+    async (c) => {
+      const connection = await getConnection(c, deps)
+      const sealed = await findSealedKey(sql, connection)
+      const test = await testConnection(connection, surroundingsOf(deps), {
+        key: sealed && keys.open(sealed, connection),
+        isCall: c.var.form.get('call') === 'yes',
+      })
+      const { session } = c.var
+      return show(c, llmTestSection({ session, connection, ...test, test }))
+    },
+  )
 
-  routes.get('/new-llm-connection', session, async (c) => {
-    const { session: signedIn } = c.var
-    const models = await suggestModels(sql, signedIn.user.organizationId)
-    return c.html(newLlmConnectionPage({ session: signedIn, typed: EMPTY, models }))
-  })
-
-  routes.post(path, session, form, async (c) => {
-    const read = readConnectionForm(c.var.form, surroundings.guard)
-    const fields = toFields(c.var.session.user.organizationId, read.typed)
-    const saved = await save(c.var, read, { store: (tx) => createLlmConnection(tx, fields) })
-    if (typeof saved !== 'object') {
-      const models = await suggestModels(sql, c.var.session.user.organizationId)
-      const page = { session: c.var.session, typed: read.typed, problem: saved, models }
-      return c.html(newLlmConnectionPage(page), 422)
-    }
-    return c.redirect(`${path}/${saved.id}?notice=llm-connection-created`, 303)
-  })
-
-  routes.route('/', llmConnectionPageRoutes(deps, surroundings))
   return routes
+}
+
+async function getConnection(c: Context<SignedIn>, { sql }: WebDeps): Promise<LlmConnection> {
+  const id = c.req.param('llmConnectionId') ?? ''
+  const { organizationId } = c.var.session.user
+  const found = isIdCursor(id) && (await findLlmConnection(sql, { id: Number(id), organizationId }))
+  if (found) return found
+  throw new AppError('not_found', 'This organization has no such LLM connection.')
 }

@@ -1,12 +1,15 @@
 import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
 import { providerOf } from '../../../platform/connections/llm-providers.ts'
-import { readerOf, usageOf } from '../../../platform/connections/llm-usage.ts'
+import { originsOf, readerOf, usageOf } from '../../../platform/connections/llm-usage.ts'
 import type { EnvSource } from '../../../shared/env.ts'
 import { addressProblem } from '../../../shared/outgoing/address.ts'
-import { routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
+import { createForwardProxy, routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
 import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard, Route } from '../../../shared/outgoing/guard.ts'
+import { createLlmGuard } from '../../../shared/outgoing/guards.ts'
+import type { WebDeps } from '../../context.ts'
 import type { ProviderUrls } from '../../diagnostics/check.ts'
+import type { Tone } from '../frame/parts.ts'
 import { askForModels, callModel } from './ask-provider.ts'
 import type { Outcome } from './ask-provider.ts'
 
@@ -52,6 +55,24 @@ export interface TestRequest {
   readonly key: string | null | undefined
   /** A model is called, which costs a few tokens; else the list of models is read. */
   readonly isCall: boolean
+}
+
+/** Returns this pod's variables, the addresses of providers, and the guard of outgoing calls. */
+export function surroundingsOf({
+  diagnostics,
+  config,
+}: Pick<WebDeps, 'diagnostics' | 'config'>): LlmSurroundings {
+  const { env = {}, providerUrls = {} } = diagnostics ?? {}
+  const origins = [...config.LLM_PRIVATE_ORIGINS, ...originsOf(readerOf(env))]
+  const proxy = createForwardProxy(config)
+  return { env, providerUrls, proxy, guard: createLlmGuard(origins, proxy) }
+}
+
+/** Returns the source of a connection's credentials in a word or two. */
+export function credentialsState({ source, missing }: Credentials): readonly [Tone, string] {
+  if (missing.length > 0) return ['bad', 'missing']
+  if (source === 'none') return ['idle', 'none needed']
+  return ['good', source === 'connection' ? 'own key' : 'platform key']
 }
 
 /** Returns the source of a connection's credentials, and those that are missing; never a key. */

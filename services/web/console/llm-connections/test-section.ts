@@ -3,9 +3,9 @@ import type { LlmConnection } from '../../../platform/connections/llm-connection
 import type { Session } from '../../../platform/people/sessions.ts'
 import { CALL_TOKENS_MAX } from './ask-provider.ts'
 import type { Answer, KeyFinding, ModelFinding } from './ask-provider.ts'
+import { credentialsState } from './test-connection.ts'
 import type { ConnectionTest, Credentials, Reach } from './test-connection.ts'
-import { credentialsPill } from './list-page.ts'
-import { csrfField, pill } from '../frame/parts.ts'
+import { csrfField, pill, statePill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** A connection and, after a test, its findings. */
@@ -45,7 +45,8 @@ const finding = (subject: string, state: Html, text: Html | string): Html =>
   </div>`
 
 function credentialsFinding(credentials: Credentials, { baseUrl }: LlmConnection): Html {
-  return finding('Credentials', credentialsPill(credentials), credentialsText(credentials, baseUrl))
+  const state = statePill(credentialsState(credentials))
+  return finding('Credentials', state, credentialsText(credentials, baseUrl))
 }
 
 function credentialsText({ source, missing }: Credentials, baseUrl: string | null): Html | string {

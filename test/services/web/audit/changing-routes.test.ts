@@ -281,8 +281,13 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     project: 'Imported',
   }),
   'POST /llm-connections': form(LLM),
-  'POST /llm-connections/:id': form({ ...LLM, model: 'n' }),
-  'POST /llm-connections/:id/delete': form(),
+  'POST /llm-connections/:llmConnectionId': form({ ...LLM, model: 'n' }),
+  'POST /llm-connections/:llmConnectionId/forget': form(),
+  'POST /llm-connections/:llmConnectionId/delete': form(),
+  'POST /designer/v2/llm-connections': json('POST', LLM),
+  'PUT /designer/v2/llm-connections/:llmConnectionId': json('PUT', { ...LLM, model: 'n' }),
+  'POST /designer/v2/llm-connections/:llmConnectionId/forget': json('POST'),
+  'DELETE /designer/v2/llm-connections/:llmConnectionId': json('DELETE'),
   'POST /connections': async (path) => platform.post(path, ada, platform.oidc({ name: 'new' })),
   'POST /connections/:id': async (path) => platform.post(path, ada, platform.oidc()),
   'POST /connections/:id/revoke': form(),
@@ -329,7 +334,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /projects/:projectId/versions/:number/tests': RUN,
   'POST /platform/api/v1/crew/:automationId/files': FILE,
   'POST /import-project': LOOK,
-  'POST /llm-connections/:id/test': LOOK,
+  'POST /llm-connections/:llmConnectionId/test': LOOK,
   'POST /connections/:id/test': LOOK,
   'POST /settings/organization/oauth/test': LOOK,
   'POST /settings/organization/oauth/explain': LOOK,
@@ -459,10 +464,8 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
       : firstOf(platform.sql`
       select number from project_versions
       where project_id = ${projectId} and published_at is null order by number`),
-  id: (route) =>
-    route.includes('llm')
-      ? firstOf(platform.sql`select id from llm_connections`)
-      : firstOf(platform.sql`select id from oauth_connections where name = 'files'`),
+  id: () => firstOf(platform.sql`select id from oauth_connections where name = 'files'`),
+  llmConnectionId: () => firstOf(platform.sql`select id from llm_connections`),
   kickoffId: (route) => waitingRun(route),
 }
 

@@ -124,12 +124,16 @@ async function startProvider({ key, models, speaks = [] }: ProviderOptions) {
 
 describe('LLM connections', () => {
   it('are created, shown, changed and deleted', async () => {
-    expect(await show('')).toContain('No connections yet')
+    const empty = await show('')
+    expect(empty).toContain('No LLM connections yet')
+    // The model that a crew names, and the providers that are known, are suggested.
+    expect(empty).toMatch(/<datalist id="suggested-model"> <option value="test-model">/)
+    expect(empty).toContain('<option value="anthropic">')
     const path = await create()
     expect(await show(path)).toContain('value="gpt-4o-mini"')
     const listed = await show('')
     expect(listed).toContain(`href="/llm-connections${path}"`)
-    expect(listed).toContain('1 connection of acme')
+    expect(listed).toContain('1 LLM connection of acme')
     const changed = {
       ...main,
       name: 'Other',
@@ -169,7 +173,7 @@ describe('LLM connections', () => {
       expect(page).not.toContain('canary')
       expect(page).not.toContain('cdef')
     }
-    expect(pages[0]).toContain('A key is stored')
+    expect(pages[0]).toContain('The key of this connection.')
     expect(lines.join('')).not.toContain('canary')
     const sealed = await storedKey()
     expect(sealed?.toString('latin1')).not.toContain('canary')
@@ -188,14 +192,15 @@ describe('LLM connections', () => {
     expect(await storedKey()).toEqual(first)
     await post(path, { ...main, api_key: `${KEY}2` })
     expect(await storedKey()).not.toEqual(first)
-    await post(path, { ...main, forget_key: 'yes' })
+    const removed = await post(`${path}/forget`, {})
+    expect(removed.headers.get('location')).toContain('llm-connection-key-removed')
     expect(await storedKey()).toBeNull()
     for (const elsewhere of [{ base_url: 'https://evil.test/v1' }, { provider: 'groq' }]) {
       await post(path, { ...main, api_key: KEY })
       const moved = await post(path, { ...main, ...elsewhere })
-      expect(moved.headers.get('location')).toContain('llm-key-forgotten')
+      expect(moved.headers.get('location')).toContain('llm-connection-key-forgotten')
       expect(await storedKey()).toBeNull()
-      expect(await show(`${path}?notice=llm-key-forgotten`)).toContain('enter it again')
+      expect(await show(`${path}?notice=llm-connection-key-forgotten`)).toContain('enter it again')
     }
     await post(path, { ...main, base_url: 'https://mine.test/v1', api_key: KEY })
     expect(await storedKey()).not.toBeNull()
@@ -218,7 +223,7 @@ describe('LLM connections', () => {
     [{ base_url: 'https://user:pw@x.test' }, 'no user name, password'],
     [{ base_url: 'https://x.test/?a=b' }, 'The base URL must have no query'],
     [{ base_url: `https://x.test/${'a'.repeat(500)}` }, 'The base URL must have at most 500'],
-    [{ api: 'Responses' }, 'The API must be one of auto, chat_completions, responses.'],
+    [{ api: 'Responses' }, 'API must be one of auto, chat_completions, responses.'],
     [{ api_key: 'sk canary' }, 'visible ASCII characters only'],
     [{ api_key: 'x'.repeat(4001) }, 'at most 4000 characters'],
   ])('are refused with %j', async (change, problem) => {
@@ -243,9 +248,9 @@ describe('LLM connections', () => {
 
   it('are those of the own organization only', async () => {
     const path = await create({ api_key: KEY })
-    expect(await show('', eve)).toContain('No connections yet')
+    expect(await show('', eve)).toContain('No LLM connections yet')
     expect((await get(path, eve)).status).toBe(404)
-    for (const action of ['', '/test', '/delete']) {
+    for (const action of ['', '/test', '/forget', '/delete']) {
       expect((await post(`${path}${action}`, main, eve)).status).toBe(404)
     }
     for (const id of ['0', '-1', 'x', '1.5', '99999999999']) {
@@ -422,7 +427,8 @@ describe('testing an LLM connection', () => {
     expect(findingsOf(page)).toMatchObject({ Key: 'Accepted', Crews: 'Usable' })
     expect(page).toContain(`${provider.url}/v1`)
     expect(provider.seen).toEqual([`GET /v1/models Bearer ${KEY}`, 'GET /v1/models'])
-    await post(path, { ...main, base_url: `${provider.url}/v1`, forget_key: 'yes' })
+    await post(path, { ...main, base_url: `${provider.url}/v1` })
+    await post(`${path}/forget`, {})
     expect(findingsOf(await test(path))).toMatchObject({ Key: 'Required', Crews: 'Not usable' })
     await provider.stop()
     expect(await test(path)).toContain('>Not proven</span>')

@@ -40,9 +40,11 @@ export async function createReminder(sql: Queryable, deploymentId: number, of: R
   return created
 }
 
-export const changeReminder = (sql: Queryable, { id }: Reminder, of: ReminderFields) => sql`
+export async function changeReminder(sql: Queryable, { id }: Reminder, of: ReminderFields) {
+  await sql`
   update reminders set note = ${of.note}, days = ${[...of.days]}::int[],
     password = coalesce(${of.password ?? null}, password) where id = ${id}`
+}
 
 export const deleteReminder = (sql: Queryable, { id }: Reminder) =>
   sql`delete from reminders where id = ${id}`

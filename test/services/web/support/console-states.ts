@@ -180,7 +180,6 @@ export function pathsOf(
     ['budgets', '/budgets'],
     ['budgets of an automation', `${automation}/budgets`],
     ['LLM connections', '/llm-connections'],
-    ['new LLM connection', '/new-llm-connection'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
     ['OAuth settings', oauth],
     ['OAuth clients', `${oauth}/clients`],

@@ -79,7 +79,6 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const [, proposal = ''] = ids.designer.find(([name]) => name === 'a proposal') ?? []
   const [, , projectId = '', , proposalId = ''] = proposal.split('/')
   const byParent: Readonly<Record<string, string | number>> = {
-    'llm-connections': ids.connection,
     connections: connection,
     'trace-filters': filter,
     'send-traces': traceToken,
@@ -94,6 +93,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     tokenId: ids.token,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
+    llmConnectionId: ids.connection,
     deliveryId: ids.message,
     period: 'day',
     name: 'report.md',
