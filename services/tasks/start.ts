@@ -9,14 +9,13 @@ import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
+import { API_TASKS } from './api-tasks.ts'
 import { BACKUP_TASKS } from './backup/tasks.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
 import { createUser, describeUser, readUserRequest } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { CrewHost, Part } from './crews/install-crew.ts'
-import { deployDirectory } from './deploy-source/deploy-directory.ts'
-import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
 import {
   bootstrapEnv,
   clusterCrewEnv,
@@ -74,18 +73,7 @@ const TASKS: Readonly<Record<string, Task>> = {
       return importProject(request, (use) => useDatabase({ source, args, waitSeconds, use }))
     },
   },
-  'automations:deploy': {
-    summary:
-      'DIR --to URL: deploy a project over the API, and follow it until it is online; --help',
-    async run(source, args) {
-      const request = readDeployRequest(args, source)
-      if (!request) return void process.stdout.write(DEPLOY_USAGE)
-      return deployDirectory(request, {
-        result: (text) => void process.stdout.write(`${text}\n`),
-        progress: (text) => void process.stderr.write(`${text}\n`),
-      })
-    },
-  },
+  ...API_TASKS,
   'designer:agent:install': installTask('agent', 'the Assistant'),
   'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(

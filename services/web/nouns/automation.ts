@@ -9,6 +9,7 @@ export const automation: Parent<Automation> = {
   noun: 'automation',
   path: '/automations/:automationId',
   current: '/automations',
+  listed: { id: 'automation_id', name: 'slug' },
   facts: { automation_id: [uuid, ({ automationId }) => automationId] },
   async find(sql, { organizationId, parameterOf }) {
     const found = await findAutomation(sql, parameterOf('automationId'))

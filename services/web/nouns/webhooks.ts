@@ -94,6 +94,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   under: automation,
   most: WEBHOOKS_MAX,
   fields,
+  identity: 'url',
   values: ({ url, eventTypes }) => ({ url, event_types: [...eventTypes] }),
   facts: {
     created_at: [moment, ({ createdAt }) => createdAt],

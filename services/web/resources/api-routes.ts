@@ -3,12 +3,14 @@ import type { Context } from 'hono'
 import { readJson } from '../../shared/http/json-body.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import type { Call, Declaration, Fields, Identified, Reader } from './declaration.ts'
+import type { Declaration, Fields, Identified, Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
+import type { Found } from './operations.ts'
 import { API, pathsOf } from './rights.ts'
-import { documentOf, readBody } from './values.ts'
+import { documentOf, readBody, shownValues, versionOf } from './values.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 
@@ -18,15 +20,21 @@ export const resourceApi =
   (declaration) =>
     routesOf(declaration, deps)
 
+/** A row with a secret that was made just now. */
+interface Shown<Owner, Row> extends Found<Owner, Row> {
+  readonly made?: string | undefined
+}
+
 function routesOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   deps: WebDeps,
 ): Hono<OrganizationCall> {
-  const { under, verbs, actions, secret } = declaration
+  const { under, verbs, actions } = declaration
   const { list: listName, segment } = namesOf(declaration.kind)
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
+  const { show, showNow } = createAnswers(declaration)
   const authenticate = requireOrganization(deps)
   const routes = new Hono<OrganizationCall>()
 
@@ -34,11 +42,6 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const find = (c: Context<OrganizationCall>) => finder.find(c, askerOf(c))
   const read = async (c: Context<OrganizationCall>) =>
     readBody(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
-  /** The row as it is now, with a secret that was made just now. */
-  const show = async (call: Call<Owner>, row: Row, made?: string) => ({
-    ...documentOf(declaration, call.owner, (await verbs.find(call, String(row.id))) ?? row),
-    ...(secret && made !== undefined && { [secret.key]: made }),
-  })
 
   routes.get(list, authenticate, async (c) => {
     const call = await open(c)
@@ -47,23 +50,23 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   })
   routes.post(list, authenticate, async (c) => {
     const call = await open(c)
-    const { row, secret: made } = await changes.create(c.var, call, await read(c))
+    const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
+    const values = await read(c)
+    if (isDryRun) return c.json(shownValues(declaration, await verbs.read(call, values)))
+    const { row, secret: made } = await changes.create(c.var, call, values)
     const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
-    return c.json(await show(call, row, made), 201, { location })
+    return c.json(await showNow(c, { call, row, made }), 201, { location })
   })
   routes.all(list, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get(one, authenticate, async (c) => {
-    const { call, row } = await find(c)
-    return c.json(documentOf(declaration, call.owner, row))
-  })
+  routes.get(one, authenticate, async (c) => c.json(show(c, await find(c))))
   routes.put(one, authenticate, async (c) => {
     const found = await find(c)
-    await changes.change(c.var, found, await read(c))
-    return c.json(await show(found.call, found.row))
+    await changes.change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
+    return c.json(await showNow(c, found))
   })
   routes.delete(one, authenticate, async (c) => {
-    await changes.remove(c.var, await find(c))
+    await changes.remove(c.var, await find(c), wantedBy(c))
     return c.body(null, 204)
   })
   routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
@@ -72,11 +75,38 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     routes.post(`${one}/${action}`, authenticate, async (c) => {
       const found = await find(c)
       const { secret: made } = await changes.act(c.var, found, action)
-      return c.json(await show(found.call, found.row, made))
+      return c.json(await showNow(c, { ...found, made }))
     })
     routes.all(`${one}/${action}`, authenticate, refuseMethod('POST'))
   }
   return routes
+}
+
+/** Creates the answers that show a row, with its version in `ETag`. */
+function createAnswers<Owner, Given, Row extends Given & Identified, Of extends Fields>(
+  declaration: Declaration<Owner, Given, Row, Of>,
+) {
+  const { verbs, secret } = declaration
+
+  function show(c: Context, { call, row }: Found<Owner, Row>): Record<string, unknown> {
+    c.header('etag', `"${versionOf(declaration, row)}"`)
+    return documentOf(declaration, call.owner, row)
+  }
+
+  /** The row as it is now, with a secret that was made just now. */
+  async function showNow(c: Context, { call, row, made }: Shown<Owner, Row>) {
+    const now = (await verbs.find(call, String(row.id))) ?? row
+    return { ...show(c, { call, row: now }), ...(secret && made && { [secret.key]: made }) }
+  }
+
+  return { show, showNow }
+}
+
+/** Returns the versions that a change is for; undefined: any. A weak one is of none. */
+function wantedBy(c: Context): readonly string[] | undefined {
+  const given = c.req.header('if-match')
+  if (given === undefined || given.trim() === '*') return undefined
+  return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
 
 const askerOf = (c: Context<OrganizationCall>) => ({

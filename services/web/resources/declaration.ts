@@ -53,6 +53,11 @@ export interface Parent<Owner> {
   /** What the answers of the API say of it, by names in JSON. */
   readonly facts: Readonly<Record<string, Fact<Owner>>>
   readonly name: (owner: Owner) => string
+  /**
+   * The names in JSON, in its own list in the API, of what its path has and of what files name it
+   * by. Without them files cannot name one.
+   */
+  readonly listed?: { readonly id: string; readonly name: string }
   readonly pathOf: (owner: Owner) => string
   /** The way back to it. */
   readonly crumbs: (owner: Owner) => readonly Crumb[]
@@ -141,6 +146,8 @@ export interface Shown<Owner, Row extends Identified> {
   /** How many of them an owner has at the most. */
   readonly most: number
   readonly fields: Fields
+  /** The field that files name a row by. @default `name`, where there is one */
+  readonly identity?: string
   /** What the answers of the API have beside the fields. */
   readonly facts: Readonly<Record<string, Fact<Row>>>
   readonly rights: { readonly read: OrganizationRole; readonly change: OrganizationRole }

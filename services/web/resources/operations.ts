@@ -6,7 +6,7 @@ import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
 import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
-import { factsOf, requireFixed, valuesOf } from './values.ts'
+import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
 
 const NUMBER = /^[1-9]\d{0,9}$/
 const NUMBER_MAX = 2 ** 31 - 1
@@ -28,6 +28,16 @@ interface Asker {
 export interface Found<Owner, Row> {
   readonly call: Call<Owner>
   readonly row: Row
+}
+
+/** The versions of a row, one of which a change is for. */
+type Wanted = readonly string[]
+
+/** The new values of a row. */
+interface Change<Of extends Fields> {
+  readonly values: Values<Of>
+  /** undefined: whatever its version is. */
+  readonly wanted?: Wanted | undefined
 }
 
 /** Finds an owner and its rows for a request. */
@@ -60,6 +70,33 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
   return { open, find }
 }
 
+/** Creates what holds a row for a change. */
+function createHold<Owner, Given, Row extends Given & Identified, Of extends Fields>(
+  declaration: Declaration<Owner, Given, Row, Of>,
+) {
+  const { kind, under, verbs } = declaration
+  const { noun } = namesOf(kind)
+
+  /**
+   * Returns a row as it is now; pages and API leave it so until the transaction ends. Raises
+   * `not_found`, and `precondition_failed` for another version than is wanted.
+   */
+  return async function hold(tx: Transaction, { call, row }: Found<Owner, Row>, wanted?: Wanted) {
+    const id = String(row.id)
+    await tx`select pg_advisory_xact_lock(hashtext(${kind}), hashtext(${id}))`
+    const now = await verbs.find({ ...call, sql: tx }, id)
+    if (!now) throw new AppError('not_found', `This ${under.noun} has no such ${noun}.`)
+    const version = versionOf(declaration, now)
+    if (wanted === undefined || wanted.includes(version)) return now
+    throw new AppError(
+      'precondition_failed',
+      `The ${noun} was changed meanwhile: its version is "${version}". Read it again, and send ` +
+        'that in If-Match, or leave If-Match out to change it in any case.',
+      { details: { version } },
+    )
+  }
+}
+
 /** Creates the verbs that change rows, each with its one entry of the audit. */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
@@ -67,6 +104,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
 ) {
   const { kind, verbs, actions } = declaration
   const audited = createAudited(sql)
+  const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
     action: `${kind}_${past}`,
     target: { kind, id: row.id, name: declaration.name(row) },
@@ -83,17 +121,28 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       )
     },
 
-    async change(acting: Acting, { call, row }: Found<Owner, Row>, values: Values<Of>) {
-      requireFixed(declaration, values, row)
+    async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
+      const { call } = found
+      requireFixed(declaration, values, found.row)
       const given = await verbs.read(call, values)
-      const [before, after] = [row, given].map((each) => factsOf(declaration, each))
-      const change = (tx: Transaction) => verbs.change({ ...call, sql: tx }, row, given)
-      return audited(acting, change, entry('changed', row, { before, after }))
+      const change = async (tx: Transaction) => {
+        const row = await hold(tx, found, wanted)
+        return { row, outcome: await verbs.change({ ...call, sql: tx }, row, given) }
+      }
+      const { outcome } = await audited(acting, change, ({ row }) => {
+        const [before, after] = [row, given].map((each) => factsOf(declaration, each))
+        return entry('changed', row, { before, after })
+      })
+      return outcome
     },
 
-    async remove(acting: Acting, { call, row }: Found<Owner, Row>): Promise<void> {
-      const remove = (tx: Transaction) => verbs.remove({ ...call, sql: tx }, row)
-      await audited(acting, remove, entry('deleted', row))
+    async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
+      const remove = async (tx: Transaction): Promise<Row> => {
+        const row = await hold(tx, found, wanted)
+        await verbs.remove({ ...found.call, sql: tx }, row)
+        return row
+      }
+      await audited(acting, remove, (row) => entry('deleted', row))
     },
 
     /** Does one of the actions. */

@@ -57,7 +57,7 @@ export const resourcePages =
       const found = await finder.find(c, askerOf(c))
       const typed = withFixed(declaration, c.var.form, found.row)
       const made = await takeForm(async () =>
-        changes.change(c.var, found, readForm(declaration, typed)),
+        changes.change(c.var, found, { values: readForm(declaration, typed) }),
       )
       if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
       return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })

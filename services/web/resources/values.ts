@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 import { describeIssue, parseBody } from '../http/parse-body.ts'
@@ -71,18 +72,33 @@ export function requireFixed<Given, Of extends Fields>(
   throw new AppError('unprocessable', message, { details: { problems: moved } })
 }
 
+/** Returns the fields of a row for the answers of the API: all but secrets. */
+export const shownValues = <Given>(
+  { fields, values }: OfValues<Given, Fields>,
+  row: Given,
+): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(values(row)).filter(([name]) => !fields[name]?.look.control.isSecret),
+  )
+
+/** Returns the version of a row: another one once a field has changed that is no secret. */
+export const versionOf = <Given>(of: OfValues<Given, Fields>, row: Given): string =>
+  createHash('sha256')
+    .update(JSON.stringify(shownValues(of, row)))
+    .digest('base64url')
+
 /** Returns a row as the API answers it: without secrets. */
 export function documentOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   owner: Owner,
   row: Row,
 ): Record<string, unknown> {
-  const { under, fields, values, facts } = declaration
-  const shown = Object.entries(values(row)).filter(([name]) => !fields[name]?.look.control.isSecret)
+  const { under, facts } = declaration
   return {
     id: row.id,
+    version: versionOf(declaration, row),
     ...valuesOf(under.facts, owner),
-    ...Object.fromEntries(shown),
+    ...shownValues(declaration, row),
     ...valuesOf(facts, row),
   }
 }

@@ -4,7 +4,7 @@ import { writeAudit } from '../../../platform/audit/audit.ts'
 import { createOwnAutomation } from '../../../platform/crews/own-crews.ts'
 import { checkResources } from '../../../platform/crews/crew-resources.ts'
 import { checkReach, reachRulesOf } from '../../../platform/crews/crew-reach.ts'
-import { findAutomation } from '../../../platform/automations/automations.ts'
+import { findAutomation, listAutomations } from '../../../platform/automations/automations.ts'
 import { listCrewDeployments } from '../../../platform/crews/crew-deployments.ts'
 import { changeSettings, crewSettingsFields } from '../../../platform/crews/crew-settings-fields.ts'
 import type { CrewSettingsFields } from '../../../platform/crews/crew-settings-fields.ts'
@@ -27,6 +27,7 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { getAutomation } from '../designer/get-automation.ts'
+import { readUuidPage } from '../designer/requests.ts'
 import type { WebConfig } from '../../env.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
@@ -57,24 +58,7 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const authenticate = requireOrganization(deps)
   const path = '/automations/:automationId'
 
-  routes.post('/automations', authenticate, async (c) => {
-    const { organizationId } = c.var.caller
-    const { name } = await readBodyAs(c, nameBody)
-    const { actor, wide } = c.var
-    const automation = await inTransaction(sql, async (tx) => {
-      const made = await createOwnAutomation(tx, { organizationId, name })
-      await writeAudit(tx, actor, {
-        action: 'automation_created',
-        target: { kind: 'automation', id: made.automationId, name },
-      })
-      return made
-    })
-    Object.assign(wide, { audit: 'automation_created', automation_id: automation.automationId })
-    return c.json(await readCrew(sql, automation.automationId), 201, {
-      location: `/designer/v2/automations/${automation.automationId}`,
-    })
-  })
-  routes.all('/automations', authenticate, refuseMethod('POST'))
+  routes.route('/', listRoutes(deps))
 
   routes.get(path, authenticate, async (c) => {
     const automation = await getAutomation(c, sql)
@@ -109,6 +93,44 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', deploymentRoutes(deps))
   routes.route('/', variableRoutes(deps))
   routes.route('/', repositoryRoutes(deps))
+  return routes
+}
+
+/** The automations of an organization, and new ones that are to be made from a source. */
+function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+
+  routes.get('/automations', authenticate, async (c) => {
+    const { limit, cursor: after } = readUuidPage(c)
+    const page = await listAutomations(sql, c.var.caller.organizationId, { limit, after })
+    const automations = page.items.map(({ automationId: automation_id, name, slug, status }) => ({
+      automation_id,
+      name,
+      slug,
+      status,
+    }))
+    return c.json({ automations, next_cursor: page.next ?? null })
+  })
+  routes.post('/automations', authenticate, async (c) => {
+    const { organizationId } = c.var.caller
+    const { name } = await readBodyAs(c, nameBody)
+    const { actor, wide } = c.var
+    const automation = await inTransaction(sql, async (tx) => {
+      const made = await createOwnAutomation(tx, { organizationId, name })
+      await writeAudit(tx, actor, {
+        action: 'automation_created',
+        target: { kind: 'automation', id: made.automationId, name },
+      })
+      return made
+    })
+    Object.assign(wide, { audit: 'automation_created', automation_id: automation.automationId })
+    return c.json(await readCrew(sql, automation.automationId), 201, {
+      location: `/designer/v2/automations/${automation.automationId}`,
+    })
+  })
+  routes.all('/automations', authenticate, refuseMethod('GET, HEAD, POST'))
   return routes
 }
 

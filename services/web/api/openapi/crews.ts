@@ -12,6 +12,7 @@ import {
   location,
   moment,
   nullable,
+  paging,
   parameter,
   perhapsMoment,
   problem,
@@ -26,6 +27,17 @@ import { settings } from './crew-settings.ts'
 /** The schemas of automations that are made from sources. */
 export const CREW_SCHEMAS = {
   CrewRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
+  Automations: closed({
+    automations: list(
+      closed({
+        automation_id: uuid,
+        name: text,
+        slug: text,
+        status: { ...text, enum: AUTOMATION_STATUSES },
+      }),
+    ),
+    next_cursor: nullable('string', { description: 'null on the last page.' }),
+  }),
   CrewSettings: closed(settings),
   CrewSettingsRequest: {
     type: 'object',
@@ -172,6 +184,14 @@ export const PATH = '/designer/v2/automations/{automation_id}'
 /** The paths of automations that are made from sources. */
 export const CREW_PATHS = {
   '/designer/v2/automations': {
+    get: operation('listAutomations', 'The automations of the organization, by name', {
+      parameters: paging,
+      responses: {
+        '200': json('A page.', 'Automations'),
+        '400': problem('limit or cursor is not valid.'),
+        ...COMMON,
+      },
+    }),
     post: operation('createCrew', 'Create an automation that is to be made from a source', {
       requestBody: body('CrewRequest', { name: 'Research' }),
       responses: {

@@ -1,6 +1,6 @@
 import type { WebConfig } from '../../env.ts'
 import { NOUNS } from '../../nouns/list.ts'
-import { describeResource } from '../../resources/describe.ts'
+import { describeResource } from './describe-resource.ts'
 import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'

@@ -1,9 +1,9 @@
 import {
   body,
-  cursor,
   idempotencyKey,
   json,
   location,
+  paging,
   parameter,
   problem,
   refusedTokens,
@@ -37,12 +37,6 @@ const number = (name: string) =>
   parameter(name, 'path', { schema: { type: 'integer', minimum: 1, maximum: 2_147_483_647 } })
 const project = number('project_id')
 const version = number('number')
-const paging = [
-  parameter('limit', 'query', {
-    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
-  }),
-  cursor,
-]
 
 const operation = (operationId: string, summary: string, rest: Record<string, unknown>) => ({
   operationId,

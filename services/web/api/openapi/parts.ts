@@ -78,6 +78,14 @@ export const cursor = parameter('cursor', 'query', {
   schema: { type: 'string', minLength: 1 },
 })
 
+/** The query parameters that ask for a page of a list. */
+export const paging = [
+  parameter('limit', 'query', {
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+  }),
+  cursor,
+]
+
 /** An object whose properties are all required, and no others allowed. */
 export const closed = (
   properties: Record<string, unknown>,

@@ -26,6 +26,7 @@ export const APIS = {
   'GET /designer/v2/automations/:automationId/budgets': 'viewer',
   'PUT /designer/v2/automations/:automationId/budgets/:period': 'admin',
   'DELETE /designer/v2/automations/:automationId/budgets/:period': 'admin',
+  'GET /designer/v2/automations': 'viewer',
   'POST /designer/v2/automations': 'editor',
   'GET /designer/v2/automations/:automationId': 'viewer',
   'DELETE /designer/v2/automations/:automationId': 'admin',

@@ -1,54 +1,29 @@
 import { readFileSync } from 'node:fs'
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
-import { createLog, requestLog } from '../../../../services/shared/log.ts'
-import { readEnv } from '../../../../services/shared/env.ts'
-import { createBadTokens } from '../../../../services/web/gate/callers/bad-tokens.ts'
-import { createLimits } from '../../../../services/web/gate/callers/create-limits.ts'
 import { createRights } from '../../../../services/web/gate/callers/rights.ts'
-import { createSeenAdministrators } from '../../../../services/web/gate/callers/seen-administrators.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
-import { webEnv } from '../../../../services/web/env.ts'
-import { answerError } from '../../../../services/web/http/errors.ts'
-import { resourceApi } from '../../../../services/web/resources/api-routes.ts'
-import { describeResource } from '../../../../services/web/resources/describe.ts'
-import { resourcePages } from '../../../../services/web/resources/page-routes.ts'
+import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { referenceRow } from '../../../../services/web/resources/reference.ts'
 import { apiRights, scopeAt } from '../../../../services/web/resources/rights.ts'
-import { createTextWatch } from '../../../../services/web/run-texts/text-watch.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
-import { environment, openPlatform, readObject } from '../support/platform.ts'
+import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
-import { createTable } from './reminder-verbs.ts'
+import { openReminders } from './reminders-app.ts'
 import { reminders } from './reminders.ts'
 
 let platform: Platform
 let app: Hono<WebApp>
 let ada: ReturnType<typeof askAs>
 let path: string
-let api: (request: string, body?: unknown) => Promise<Response>
+type Call = (request: string, body?: unknown, more?: Record<string, string>) => Promise<Response>
+let api: Call
 
 beforeAll(async () => {
   platform = await openPlatform()
   const { sql, acme } = platform
-  await createTable(sql)
-  const config = readEnv(webEnv, environment(platform.url))
-  const log = createLog({ name: 'web', level: 'silent' })
-  const options = { config, sql, log, ping: async () => {}, isDraining: () => false }
-  const deps = {
-    ...options,
-    rights: createRights(() => app),
-    seenAdministrators: createSeenAdministrators(),
-    badTokens: createBadTokens(config.TRUSTED_PROXIES),
-    ...createLimits(options),
-    texts: createTextWatch(options),
-  }
-  app = new Hono<WebApp>()
-  app.use(requestLog(log))
-  app.onError(answerError(deps))
-  app.route('/', reminders.read(resourcePages(deps)))
-  app.route('/designer/v2', reminders.read(resourceApi(deps)))
+  app = await openReminders(platform)
   ada = askAs(app, await platform.signIn(acme))
   path = `/automations/${acme.research.automationId}/reminders`
   const token = await issueStaticToken(sql, {
@@ -57,9 +32,13 @@ beforeAll(async () => {
     name: 'CI',
     createdBy: acme.userId,
   })
-  api = async (request, body) => {
+  api = async (request, body, more) => {
     const [method = '', at = ''] = request.split(' ')
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      ...more,
+    }
     return app.request(at, { method, headers, body: body ? JSON.stringify(body) : null })
   }
 })
@@ -147,6 +126,49 @@ describe('a noun that is declared', () => {
     expect(JSON.stringify(entries)).not.toContain('a-secret')
   })
 
+  it('has versions: a change for a former one is refused, and changes nothing', async () => {
+    await platform.sql`delete from reminders`
+    const created = await api(`POST /designer/v2${path}`, REMINDER)
+    const at = created.headers.get('location') ?? ''
+    const first = created.headers.get('etag') ?? ''
+    expect((await readObject(created))['version']).toBe(first.slice(1, -1))
+    const change = (note: string, etag: string, method = 'PUT') =>
+      api(`${method} ${at}`, method === 'PUT' ? { ...REMINDER, note } : undefined, {
+        'if-match': etag,
+      })
+    const changed = await change('Later', first)
+    expect([changed.status, (await api(`GET ${at}`)).headers.get('etag')]).toEqual([
+      200,
+      changed.headers.get('etag'),
+    ])
+    const late = await change('Latest', first)
+    expect(late.status).toBe(412)
+    expect(await readObject(late)).toMatchObject({
+      error: 'precondition_failed',
+      details: { version: changed.headers.get('etag')?.slice(1, -1) },
+    })
+    expect((await change('', `W/${changed.headers.get('etag')}`, 'DELETE')).status).toBe(412)
+    // Of several changes for one version a single one is made.
+    const notes = ['a', 'b', 'c', 'd'].map((note) =>
+      change(note, changed.headers.get('etag') ?? ''),
+    )
+    const answers = (await Promise.all(notes)).map(({ status }) => String(status))
+    expect(answers.toSorted()).toEqual(['200', '412', '412', '412'])
+    expect((await change('Any', '*')).status).toBe(200)
+    const now = (await api(`GET ${at}`)).headers.get('etag') ?? ''
+    expect((await change('', `"x", ${now}`, 'DELETE')).status).toBe(204)
+  })
+
+  it('says what would be kept of values, without keeping them', async () => {
+    const { password: _, ...shown } = REMINDER
+    const checked = await api(`POST /designer/v2${path}?dry_run=true`, REMINDER)
+    expect([checked.status, await readObject(checked)]).toEqual([200, shown])
+    const refused = await api(`POST /designer/v2${path}?dry_run=true`, { ...REMINDER, note: '' })
+    expect(refused.status).toBe(422)
+    expect((await api(`POST /designer/v2${path}?dry_run=yes`, REMINDER)).status).toBe(400)
+    expect(await readObject(await api(`GET /designer/v2${path}`))).toEqual({ reminders: [] })
+  })
+
   it('has rights, a scope, a description in OpenAPI and a row in the reference', () => {
     const rights = createRights(() => app)
     expect(rights.find('GET /automations/:automationId/reminders')).toBe('viewer')
@@ -155,11 +177,21 @@ describe('a noun that is declared', () => {
     expect(reminders.read(apiRights)).toHaveLength(6)
     expect(reminders.read(scopeAt(`/designer/v2${path}/1/pause`))).toEqual(['settings'])
     expect(reminders.read(scopeAt(`/designer/v2${path}ish`))).toEqual([])
+    const list = '/designer/v2/automations/{automation_id}/reminders'
     const { paths, schemas } = reminders.read(describeResource)
     expect(Object.keys(paths)).toHaveLength(3)
     expect(schemas).toMatchObject({
       ReminderRequest: { required: ['note', 'channel'], properties: { days: { default: [] } } },
-      Reminder: { required: ['id', 'automation_id', 'note', 'channel', 'days', 'paused_at'] },
+      Reminder: {
+        required: ['id', 'version', 'automation_id', 'note', 'channel', 'days', 'paused_at'],
+      },
+    })
+    const parent = { path: '/designer/v2/automations', list: 'automations', name: 'slug' }
+    expect(paths[list]).toMatchObject({
+      post: { 'x-resource': { kind: 'reminder', identity: 'note', scope: 'settings', parent } },
+    })
+    expect(schemas['ReminderRequest']).toMatchObject({
+      properties: { channel: { 'x-fixed': true }, password: { writeOnly: true } },
     })
     expect(reminders.read(referenceRow)).toBe(
       '| Reminders | `/designer/v2/automations/{automation_id}/reminders` | `note`, `channel` ' +

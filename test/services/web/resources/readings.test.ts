@@ -5,7 +5,7 @@ import { issueStaticToken } from '../../../../services/platform/automations/stat
 import { isObject } from '../../../../services/shared/is-object.ts'
 import { NOUNS } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
-import { describeResource } from '../../../../services/web/resources/describe.ts'
+import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from '../../../../services/web/resources/reference.ts'
 import { apiRights, pathsOf } from '../../../../services/web/resources/rights.ts'

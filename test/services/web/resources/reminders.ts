@@ -8,7 +8,6 @@ import * as verbs from './reminder-verbs.ts'
 import type { Reminder, ReminderFields } from './reminder-verbs.ts'
 
 const NUMBERS = 'must be a list of numbers'
-
 const fields = {
   note: field(v.pipe(v.string('must be a text'), v.minLength(1, 'must have a character')), {
     label: 'Note',
@@ -40,6 +39,7 @@ export const reminders = resource<Automation, ReminderFields, Reminder, typeof f
   under: automation,
   most: 3,
   fields,
+  identity: 'note',
   values: ({ note, channel, days }) => ({
     note,
     channel: channel === 'chat' ? 'chat' : 'mail',

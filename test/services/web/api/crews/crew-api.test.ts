@@ -61,6 +61,23 @@ const formOf = (archive: Buffer, field = 'source'): FormData => {
 const deploy = (crew: string, body: Buffer | FormData, type?: string) =>
   call(`${crew}/deployments`, { method: 'POST', body, ...(type ? { type } : {}) })
 
+it('the API lists the automations of an organization, in pages by name', async () => {
+  const { digest, research } = platform.acme
+  const shown = ({ automationId, name, slug }: typeof digest) => ({
+    automation_id: automationId,
+    name,
+    slug,
+    status: 'Crew is Online',
+  })
+  const { document: first } = await call('?limit=1')
+  expect(first).toEqual({ automations: [shown(digest)], next_cursor: digest.automationId })
+  const { document: second } = await call(`?limit=1&cursor=${String(first['next_cursor'])}`)
+  expect(second).toEqual({ automations: [shown(research)], next_cursor: null })
+  const { document: others } = await call(`?cursor=${digest.automationId}`, { as: rivalToken })
+  expect(others).toEqual({ automations: [], next_cursor: null })
+  expect((await call('?limit=0')).status).toBe(400)
+})
+
 describe('the API of crews from source', () => {
   it('creates an automation, and deploys what it is sent in each form', async () => {
     const crew = await create()

@@ -14,10 +14,17 @@ import {
   schema,
   text,
   uuid,
-} from '../api/openapi/parts.ts'
-import type { Action, Field, Fields, Identified, Reader, Shown } from './declaration.ts'
-import { namesOf } from './names.ts'
-import { API, pathsOf } from './rights.ts'
+} from './parts.ts'
+import type {
+  Action,
+  Field,
+  Fields,
+  Identified,
+  Reader,
+  Shown,
+} from '../../resources/declaration.ts'
+import { namesOf } from '../../resources/names.ts'
+import { API, pathsOf } from '../../resources/rights.ts'
 
 /** A part of an OpenAPI document. */
 export interface Described {
@@ -49,6 +56,10 @@ function schemasOf<Owner, Row extends Identified>({
   const shown = all.filter(([, { look }]) => !look.control.isSecret)
   const row = {
     id: id === 'uuid' ? uuid : integer,
+    version: {
+      ...text,
+      description: 'Another one after each change; for `If-Match`.',
+    },
     ...schemasOfFacts(under.facts),
     ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
     ...schemasOfFacts(facts),
@@ -61,6 +72,9 @@ function schemasOf<Owner, Row extends Identified>({
       properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
     },
     [type]: closed(row),
+    [`${type}Values`]: closed(
+      Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
+    ),
     [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
     ...(secret && { [`${type}WithSecret`]: closed({ ...row, [secret.key]: shownOnce }) }),
   }
@@ -90,7 +104,13 @@ function schemaOf({ look, ...field }: Field): object {
 
 function schemaOfInput(field: Field): object {
   const value = v.getDefault(field)
-  return { ...schemaOf(field), ...(value !== undefined && { default: value }) }
+  const { control, isFixed } = field.look
+  return {
+    ...schemaOf(field),
+    ...(value !== undefined && { default: value }),
+    ...(control.isSecret && { writeOnly: true }),
+    ...(isFixed && { 'x-fixed': true }),
+  }
 }
 
 const BAD_BODY = {
@@ -137,6 +157,25 @@ function pathsOfApi<Owner, Row extends Identified>(
   }
 }
 
+/**
+ * Returns what a program needs to keep a kind in files: what names its rows, where its parents are
+ * listed, and which scope changes it. Secret fields are `writeOnly`, fixed ones `x-fixed`. Nothing
+ * for a kind whose rows files cannot name.
+ */
+function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
+  const { kind, under, most, fields, scope, secret } = declaration
+  const { identity = 'name' } = declaration
+  const parameters = under.path.match(/:\w+/g) ?? []
+  const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
+  if (!isNamed || !Object.hasOwn(fields, identity)) return {}
+  const path = under.path.replace(/\/:\w+$/, '')
+  const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
+  const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
+  const own = { kind, list: namesOf(kind).list, identity, most, scope }
+  const made = secret && { makes_secret: secret.key }
+  return { 'x-resource': { ...own, ...(under.listed && { parent }), ...made } }
+}
+
 /** What all operations of a resource say. */
 interface Told {
   readonly requestBody: object
@@ -145,9 +184,10 @@ interface Told {
 }
 
 function ofList<Owner, Row extends Identified>(
-  { kind, under, most, words, secret }: Shown<Owner, Row>,
+  declaration: Shown<Owner, Row>,
   { requestBody, common, operation }: Told,
 ): object {
+  const { kind, under, most, words, secret } = declaration
   const { noun, plural, type } = namesOf(kind)
   const made = secret ? `${type}WithSecret` : type
   return {
@@ -155,9 +195,17 @@ function ofList<Owner, Row extends Identified>(
       responses: { '200': json('The oldest first.', `${type}s`), ...common },
     }),
     post: operation(`create${type}`, `Create a ${noun}`, {
+      ...forFiles(declaration),
       description: words.about,
+      parameters: [
+        parameter('dry_run', 'query', {
+          description: 'Only check the fields.',
+          schema: { type: 'boolean', default: false },
+        }),
+      ],
       requestBody,
       responses: {
+        '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
         '201': json('It is created.', made, location('Where it is.')),
         ...common,
         ...BAD_BODY,
@@ -165,6 +213,11 @@ function ofList<Owner, Row extends Identified>(
     }),
   }
 }
+
+const ifMatch = parameter('If-Match', 'header', {
+  description: 'The version that the change is for, in quotes. Without it, it is for any.',
+})
+const changed = { '412': problem('It was changed meanwhile: it has another version.') }
 
 function ofRow<Owner, Row extends Identified>(
   { kind, words }: Shown<Owner, Row>,
@@ -176,12 +229,14 @@ function ofRow<Owner, Row extends Identified>(
       responses: { '200': json('It.', type), ...common },
     }),
     put: operation(`change${type}`, `Change a ${noun}`, {
+      parameters: [ifMatch],
       requestBody,
-      responses: { '200': json('As it is now.', type), ...common, ...BAD_BODY },
+      responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
     }),
     delete: operation(`delete${type}`, `Delete a ${noun}`, {
       description: words.deletes,
-      responses: { '204': { description: 'It is deleted.' }, ...common },
+      parameters: [ifMatch],
+      responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
     }),
   }
 }

@@ -1,0 +1,45 @@
+import type { EnvSource } from '../shared/env.ts'
+import { deployDirectory } from './deploy-source/deploy-directory.ts'
+import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
+import { applyFiles } from './resources/apply-files.ts'
+import { exportDocuments } from './resources/export-documents.ts'
+import {
+  APPLY_USAGE,
+  EXPORT_USAGE,
+  readApplyRequest,
+  readExportRequest,
+} from './resources/options.ts'
+
+const write = (text: string): void => void process.stdout.write(text)
+const complain = (text: string): void => void process.stderr.write(text)
+
+/** The tasks that call the API of a platform, from anywhere, and read no database. */
+export const API_TASKS = {
+  'automations:deploy': {
+    summary:
+      'DIR --to URL: deploy a project over the API, and follow it until it is online; --help',
+    async run(source: EnvSource, args: readonly string[]) {
+      const request = readDeployRequest(args, source)
+      if (!request) return write(DEPLOY_USAGE)
+      return deployDirectory(request, {
+        result: (text) => write(`${text}\n`),
+        progress: (text) => complain(`${text}\n`),
+      })
+    },
+  },
+  apply: {
+    summary: 'FILE|DIR… --url URL: make a platform have what files say, over the API; see --help',
+    async run(source: EnvSource, args: readonly string[]) {
+      const request = readApplyRequest(args, source)
+      if (!request) return write(APPLY_USAGE)
+      return applyFiles(request, { result: write, problem: complain })
+    },
+  },
+  export: {
+    summary: '--url URL: print what a platform has as documents for `apply`; see --help',
+    async run(source: EnvSource, args: readonly string[]) {
+      const request = readExportRequest(args, source)
+      write(request ? await exportDocuments(request) : EXPORT_USAGE)
+    },
+  },
+}

@@ -1,0 +1,64 @@
+import { AppError } from '../../shared/errors.ts'
+import { createApi } from './api.ts'
+import { applyPlan } from './apply-plan.ts'
+import type { Applied } from './apply-plan.ts'
+import { readDocuments } from './documents.ts'
+import { readKinds } from './kinds.ts'
+import type { ApplyRequest } from './options.ts'
+import { makePlan } from './plan.ts'
+import type { Plan } from './plan.ts'
+import { printBreak, printOutcome, printPlan, printProblems, toJson } from './print.ts'
+import { sortProblems } from './problems.ts'
+import { readFiles } from './read-files.ts'
+
+const REFUSED = 2
+const UNREACHABLE = 3
+
+/** Where the task writes. */
+export interface Output {
+  readonly result: (text: string) => void
+  readonly problem: (text: string) => void
+}
+
+/** Compares files with a platform, changes what differs, and returns the exit code. */
+export async function applyFiles(request: ApplyRequest, output: Output): Promise<number> {
+  const { json, isDryRun } = request
+  // One JSON object takes the place of all texts.
+  const say = json ? { result: () => {}, problem: () => {} } : output
+  const api = createApi(request)
+  const end = (plan: Plan, code: number, applied?: Applied): number => {
+    if (json) output.result(`${JSON.stringify(toJson(plan, applied), null, 2)}\n`)
+    return code
+  }
+  try {
+    const { files, problems: unread } = await readFiles(request.paths)
+    const { documents, problems: unclear } = readDocuments(files)
+    const kinds = readKinds(await api('/openapi.json'))
+    const made = await makePlan(documents, { ...request, api, kinds })
+    const problems = sortProblems([...unread, ...unclear, ...made.problems])
+    const plan = { steps: made.steps, problems }
+    if (plan.problems.length > 0) {
+      say.problem(printProblems(plan.problems))
+      return end(plan, REFUSED)
+    }
+    say.result(printPlan(plan))
+    if (isDryRun) return end(plan, 0)
+    const report = { ...request, api }
+    const applied = await applyPlan(plan.steps, report, (outcome) => {
+      const write = outcome.problem === undefined ? say.result : say.problem
+      write(printOutcome(outcome))
+    })
+    if (applied.broken !== undefined) {
+      say.problem(printBreak(applied, plan.steps))
+      return end(plan, UNREACHABLE, applied)
+    }
+    const isRefused = applied.outcomes.some(({ problem }) => problem !== undefined)
+    return end(plan, isRefused ? REFUSED : 0, applied)
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown
+    const { code, message } = thrown
+    say.problem(printProblems([{ message }]))
+    const plan = { steps: [], problems: [{ message }] }
+    return end(plan, code === 'unavailable' || code === 'timeout' ? UNREACHABLE : REFUSED)
+  }
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { applyFiles } from '../../../../services/tasks/resources/apply-files.ts'
+import { exportDocuments } from '../../../../services/tasks/resources/export-documents.ts'
+import {
+  readApplyRequest,
+  readExportRequest,
+} from '../../../../services/tasks/resources/options.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
+
+/** A call that passes a gate. */
+export interface PassingCall {
+  readonly method: string
+  readonly path: string
+}
+
+/** Starts what stands before a platform, and may break its connections. */
+export async function openGate(url: string) {
+  let see: (call: PassingCall) => Promise<'break' | void> = async () => {}
+  const server = await startHttpServer((request, response) => {
+    void (async () => {
+      const { method = '', url: path = '' } = request
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(Buffer.from(chunk))
+      if ((await see({ method, path })) === 'break') return request.socket.destroy()
+      const { host: _, connection: __, ...headers } = request.headers
+      const answer = await fetch(url + path, {
+        method,
+        headers: Object.entries(headers).map(([name, value]) => [name, String(value)]),
+        body: chunks.length > 0 ? Buffer.concat(chunks) : null,
+      })
+      const { status } = answer
+      response.writeHead(status, { 'content-type': answer.headers.get('content-type') ?? '' })
+      return response.end(Buffer.from(await answer.arrayBuffer()))
+    })()
+  })
+  return {
+    ...server,
+    /** Calls this before each call passes, until it is told otherwise. */
+    watch: (watcher: typeof see) => void (see = watcher),
+  }
+}
+
+/** Runs the tasks as a person would, with files in a directory of their own. */
+export function createRunner(address: () => { readonly url: string; readonly token: string }) {
+  return {
+    async apply(files: string | Readonly<Record<string, string>>, ...args: readonly string[]) {
+      const all = typeof files === 'string' ? { 'all.yaml': files } : files
+      const directory = await mkdtemp(join(tmpdir(), 'apply-'))
+      for (const [name, text] of Object.entries(all)) await writeFile(join(directory, name), text)
+      const { url, token } = address()
+      const source = { PLATFORM_API_TOKEN: token, A_SECRET: 'hidden-1' }
+      const request = readApplyRequest([directory, '--url', url, ...args], source)
+      if (!request) throw new Error('it asks for help')
+      let [result, problem] = ['', '']
+      const code = await applyFiles(request, {
+        result: (text) => void (result += text),
+        problem: (text) => void (problem += text),
+      })
+      return { code, result, problem: problem.replaceAll(`${directory}/`, '') }
+    },
+    export: (...args: readonly string[]): Promise<string> => {
+      const { url, token } = address()
+      const request = readExportRequest(['--url', url, ...args], { PLATFORM_TOKEN: token })
+      if (!request) throw new Error('it asks for help')
+      return exportDocuments(request)
+    },
+  }
+}
