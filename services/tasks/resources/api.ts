@@ -60,9 +60,13 @@ async function send({ url, token }: Address, path: string, { method, json, versi
         redirect: 'manual',
         signal,
       })
-      const retryAfter = Number(response.headers.get('retry-after') ?? PAUSE_SECONDS.standard)
-      const text = await readBounded(response, ANSWER_BYTES_MAX)
-      return { status: response.status, text, retryAfter: retryAfter || PAUSE_SECONDS.standard }
+      const pause = response.headers.get('retry-after') ?? ''
+      const retryAfter = /^\d+$/.test(pause) ? Number(pause) : PAUSE_SECONDS.standard
+      return {
+        status: response.status,
+        text: await readBounded(response, ANSWER_BYTES_MAX),
+        retryAfter,
+      }
     })
   } catch (thrown) {
     const { message, cause } = toError(thrown)
@@ -82,7 +86,7 @@ function readAnswer({ status, text, url }: Answered): unknown {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson()), text)
   if (status < 300 && parsed.success) return parsed.output
   const told = v.safeParse(problem, parsed.output)
-  if (status >= 500) {
+  if (status >= 500 || status === 429) {
     throw new AppError('unavailable', `${url} answered HTTP ${status}. Try again later.`)
   }
   if (!told.success) {

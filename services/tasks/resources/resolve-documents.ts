@@ -4,6 +4,9 @@ import type { Kind } from './kinds.ts'
 import type { Problem } from './problems.ts'
 import type { Owner, State } from './state.ts'
 
+/** The names in further problems are not compared with all that there are. */
+const SUGGESTIONS_MAX = 100
+
 /** A document whose kind and parent are known. */
 export interface ResolvedDocument {
   readonly document: WantedDocument
@@ -38,6 +41,14 @@ export async function resolveDocuments(
   const open = new Set<WantedDocument>()
   const byName = new Map(wanted.map((each) => [JSON.stringify([each.kind, each.name]), each]))
 
+  const suggest = (given: string, owners: readonly Owner[]): string =>
+    problems.length < SUGGESTIONS_MAX
+      ? didYouMean(
+          given,
+          owners.map(({ name }) => name),
+        )
+      : ''
+
   async function find(document: WantedDocument): Promise<ResolvedDocument | Problem | undefined> {
     const kind = kinds.find((each) => each.kind === document.kind)
     if (!kind) return refuseKind(document, kinds)
@@ -53,9 +64,8 @@ export async function resolveDocuments(
     const owners = await state.owners(kind.parent)
     const owner = ownerOf(given, owners)
     if (owner || parent) return { document, kind, owner, parent }
-    const names = owners.map(({ name }) => name)
     const message = `Your organization has no ${kind.parent.noun} ${quote(given)}.`
-    return problemAt(document, 'parent', `${message}${didYouMean(given, names)}`)
+    return problemAt(document, 'parent', `${message}${suggest(given, owners)}`)
   }
 
   async function resolve(document: WantedDocument): Promise<ResolvedDocument | undefined> {

@@ -175,6 +175,14 @@ describe('the task apply', () => {
     gate = await openGate(web.url)
   })
 
+  it('waits while the platform sends it back, some times', async () => {
+    let calls = 0
+    gate.watch(async () => (++calls % 3 === 0 ? undefined : 'busy'))
+    expect(await run.apply(yaml(schedule('A')))).toMatchObject({ code: 0, problem: '' })
+    gate.watch(async () => 'busy')
+    expect(await run.apply(yaml(schedule('A')))).toMatchObject({ code: 3 })
+  })
+
   it('prints one JSON object', async () => {
     const { code, result } = await run.apply(yaml(schedule('A')), '--json')
     expect([code, JSON.parse(result)]).toMatchObject([

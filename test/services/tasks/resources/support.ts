@@ -15,15 +15,17 @@ export interface PassingCall {
   readonly path: string
 }
 
-/** Starts what stands before a platform, and may break its connections. */
+/** Starts what stands before a platform, and may break its connections or send callers back. */
 export async function openGate(url: string) {
-  let see: (call: PassingCall) => Promise<'break' | void> = async () => {}
+  let see: (call: PassingCall) => Promise<'break' | 'busy' | void> = async () => {}
   const server = await startHttpServer((request, response) => {
     void (async () => {
       const { method = '', url: path = '' } = request
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(Buffer.from(chunk))
-      if ((await see({ method, path })) === 'break') return request.socket.destroy()
+      const verdict = await see({ method, path })
+      if (verdict === 'break') return request.socket.destroy()
+      if (verdict === 'busy') return response.writeHead(429, { 'retry-after': '0' }).end('{}')
       const { host: _, connection: __, ...headers } = request.headers
       const answer = await fetch(url + path, {
         method,
