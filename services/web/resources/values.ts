@@ -87,7 +87,7 @@ export const versionOf = <Given>(of: OfValues<Given, Fields>, row: Given): strin
     .update(JSON.stringify(shownValues(of, row)))
     .digest('base64url')
 
-/** Returns a row as the API answers it. */
+/** Returns a row as the API answers it: without secrets. */
 export function documentOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   owner: Owner,

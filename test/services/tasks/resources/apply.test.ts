@@ -361,3 +361,21 @@ it('apply twice, and apply of what was exported, change nothing, whatever is val
     { numRuns: 12 },
   )
 })
+
+describe('kinds that belong to the organization', () => {
+  it('are kept without a parent, and a key stays where the file says it is', async () => {
+    const file = yaml({
+      kind: 'llm_connection',
+      name: 'Main',
+      spec: { provider: 'openai', model: 'm', api_key: { env: 'A_SECRET' } },
+    })
+    expect(await run.apply(file)).toMatchObject({ code: 0, problem: '' })
+    const rows = await platform.sql`
+      select name, sealed_key is not null as has_key from llm_connections`
+    expect(rows).toMatchObject([{ name: 'Main', hasKey: true }])
+    expect((await run.apply(file)).result).toContain('1 unchanged')
+    const exported = await run.export()
+    expect(exported).toContain('llm_connection')
+    expect((await run.apply(exported)).result).toContain('0 to change')
+  })
+})

@@ -107,6 +107,16 @@ function wordsOf({ message, details }: Record<string, unknown>): string[] {
     : [String(message)]
 }
 
+/** Expects a form that was refused to say what the API says of its body. */
+async function compareRefusals(page: Response, answer: Response, body: object): Promise<void> {
+  // No API takes the character in JSON, whatever it is for.
+  const isNoJson = JSON.stringify(body).includes('\\u0000')
+  expect([answer.status, page.status]).toEqual([isNoJson ? 400 : 422, 422])
+  const told = isNoJson ? [] : wordsOf(await readObject(answer))
+  const shown = problemOf(await page.text())
+  for (const words of told) expect(shown).toContain(words)
+}
+
 const value = (example: unknown) =>
   fc.oneof(
     { weight: 12, arbitrary: fc.constant(example) },
@@ -159,12 +169,7 @@ describe.each(nouns)('the $kind', (noun) => {
           await page.body?.cancel()
           if (isNew) await empty(noun, made['id'])
         } else {
-          // No API takes the character in JSON, whatever it is for.
-          const isNoJson = JSON.stringify(bodyOf(noun, typed)).includes('\\u0000')
-          expect([answer.status, page.status]).toEqual([isNoJson ? 400 : 422, 422])
-          const told = isNoJson ? [] : wordsOf(await readObject(answer))
-          const shown = problemOf(await page.text())
-          for (const words of told) expect(shown).toContain(words)
+          await compareRefusals(page, answer, bodyOf(noun, typed))
         }
       }),
       { numRuns: 40 },
