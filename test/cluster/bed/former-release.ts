@@ -10,9 +10,10 @@ import { words } from './words.ts'
 const TAG = 'former'
 const sources = join(places.state, 'former-release')
 
-/** The release before this one: its chart, and the values that name its images. */
+/** The release before this one: its chart, the bed's values for it, and those of its images. */
 export const formerRelease = {
   chart: join(sources, 'dist/chart'),
+  bedValues: join(sources, 'test/cluster/values.yaml'),
   values: join(sources, 'former-values.yaml'),
 } as const
 

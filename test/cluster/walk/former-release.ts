@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { formerRelease } from '../bed/former-release.ts'
 import { words } from '../bed/words.ts'
-import { helm, kubectl, rolledOut, upgrade, valuesFile } from './cluster.ts'
+import { helm, kubectl, rolledOut, upgrade } from './cluster.ts'
 import { freshNamespace } from './installation.ts'
 import { isWell, makeCaller, query } from './platform.ts'
 import { crewsOf } from './step.ts'
@@ -36,8 +36,9 @@ export const formerReleaseStep: Step = {
   async run() {
     await freshNamespace(PLACE)
     await helm(
-      words`install platform ${formerRelease.chart} --namespace ${PLACE} --values ${valuesFile}
-        --values ${formerRelease.values} --wait --wait-for-jobs --timeout 10m`,
+      words`install platform ${formerRelease.chart} --namespace ${PLACE}
+        --values ${formerRelease.bedValues} --values ${formerRelease.values}
+        --wait --wait-for-jobs --timeout 10m`,
     )
     await isWell(PLACE)
     const fact = await underRuns(await makeCaller(PLACE), () => underLoad(PLACE, thereAndBack))
