@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../platform/audit/audit.ts'
+import { isUuid } from '../../platform/automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Transaction } from '../../shared/postgres/database.ts'
 import { createAudited } from '../gate/callers/audited.ts'
@@ -10,7 +11,6 @@ import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
 
 const NUMBER = /^[1-9]\d{0,9}$/
 const NUMBER_MAX = 2 ** 31 - 1
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** A request for a page or to the API. */
 interface Asked {
@@ -156,4 +156,4 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
 }
 
 const isId = (kind: 'number' | 'uuid', id: string): boolean =>
-  kind === 'uuid' ? UUID.test(id) : NUMBER.test(id) && Number(id) <= NUMBER_MAX
+  kind === 'uuid' ? isUuid(id) : NUMBER.test(id) && Number(id) <= NUMBER_MAX
