@@ -106,6 +106,22 @@ describe('the roll-ups', () => {
     ])
   })
 
+  it("do not believe a sender's cost of 0 for a call with tokens, and price it", async () => {
+    const sent = (tokens: number): OtlpSpan =>
+      spanOf({
+        attributes: call(
+          textAttribute('gen_ai.request.model', 'gpt-4o'),
+          int('gen_ai.usage.input_tokens', tokens),
+          { key: 'gen_ai.usage.cost', value: { doubleValue: 0 } },
+        ),
+      })
+    const [paid, free] = [sent(1_000_000), sent(0)]
+    await send(paid, free)
+    const unknown = { reported_cost_usd: null, computed_cost_usd: 2.5, cost_usd: 2.5 }
+    expect(await listed(paid.traceId)).toMatchObject(unknown)
+    expect(await listed(free.traceId)).toMatchObject({ reported_cost_usd: 0, cost_usd: 0 })
+  })
+
   it('list a trace whose root is elsewhere, and one that runs', async () => {
     const remote = spanOf({ parentSpanId: freshId(), name: 'called from elsewhere' })
     const running = spanOf({ name: 'still at it', endTimeUnixNano: '0' })

@@ -12,6 +12,15 @@ export const SERVE = [`${VENV}/bin/python`, '-m', 'crew_runtime', '--project', P
 /** Exit code of a script that could not reach what it needs: not the fault of the source. */
 export const EXIT_UNREACHABLE = 75
 
+/** Makes the virtual environment of the crew, where there is none yet. */
+export const MAKE_VENV = `set -eu
+[ -x ${VENV}/bin/python ] || uv venv --quiet \${PYTHON_VERSION:+--python "$PYTHON_VERSION"} ${VENV}
+`
+
+/** Fails where a source in the working directory is not valid Python. */
+export const CHECK = `${VENV}/bin/python -I -W ignore -c '${CHECK_SOURCES}'
+`
+
 /**
  * Installs what the project in the working directory names into a virtual environment of its own,
  * with the adapter, once its sources are found to be Python. Its lock goes before its
@@ -19,10 +28,7 @@ export const EXIT_UNREACHABLE = 75
  * index has them. The project itself is not installed but run where it is. `UV_INDEX` has the tools
  * indexes, which uv asks before the public one.
  */
-export const INSTALL = `set -eu
-[ -x ${VENV}/bin/python ] || uv venv --quiet \${PYTHON_VERSION:+--python "$PYTHON_VERSION"} ${VENV}
-${VENV}/bin/python -I -W ignore -c '${CHECK_SOURCES}'
-export VIRTUAL_ENV=${VENV}
+export const INSTALL = `${MAKE_VENV}${CHECK}export VIRTUAL_ENV=${VENV}
 if [ -f uv.lock ]; then
   echo 'Installing what uv.lock pins.'
   uv export --quiet --frozen --no-dev --no-emit-project --output-file /tmp/requirements.txt

@@ -100,7 +100,8 @@ function readStart(view: DataView, at: number, context: SpanContext): void {
   const thousands = Math.floor(high / 1000)
   const rest = (high - thousands * 1000) * TWO_32 + view.getUint32(at, true)
   const micros = Math.floor(rest / 1000)
-  context.startTime = thousands * TWO_32 + micros - POSTGRES_EPOCH_US
+  // In this order, since microseconds since 1970 may be beyond what a number holds exactly.
+  context.startTime = thousands * TWO_32 - POSTGRES_EPOCH_US + micros
   context.startNs = rest - micros * 1000
 }
 

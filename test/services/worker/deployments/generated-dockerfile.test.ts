@@ -88,6 +88,14 @@ describe.skipIf(whyNot !== undefined)('the generated Dockerfile', { timeout: 600
     expect([search.status, String(search.stdout)]).toEqual([1, ''])
 
     const again = await build(program('Goodbye'), 'localhost/crew:2')
-    expect(again).toContain('Using cache')
+    const installs = (text: string) => text.match(/^Installing the dependencies/gm)?.length
+    expect([installs(log), installs(again)]).toEqual([2, 1])
+  })
+
+  it('finds a source that is not valid Python before it installs anything', async () => {
+    const project = plainProject('def kickoff(:\n', ['not-in-any-index'])
+    const failed = build(project, 'localhost/crew:3')
+    await expect(failed).rejects.toThrow(/line 1 is not valid Python: .*and deploy again/)
+    await expect(failed).rejects.not.toThrow('Installing')
   })
 })
