@@ -3,7 +3,7 @@ import type { JsonObject } from './json.ts'
 import { MEMBERS, PART_TYPES, ROLES, ROLES_BY_TYPE } from './message-keys.ts'
 import { toCall, toolResult, toParts } from './message-parts.ts'
 import { MAX_MESSAGES, MAX_WRAPPERS } from './message.ts'
-import type { Message, Part } from './message.ts'
+import type { Message, Part } from '../../shared/trace-answers/one-trace.ts'
 
 /**
  * The messages of a document: a text, a message, a list of messages, or a request or an answer that

@@ -3,7 +3,7 @@ import type { JsonObject } from './json.ts'
 import { systemMessages, toMessages, toMessagesOrText } from './message-documents.ts'
 import { MESSAGE_EVENTS } from './message-keys.ts'
 import { MAX_MESSAGES } from './message.ts'
-import type { Message } from './message.ts'
+import type { Message } from '../../shared/trace-answers/one-trace.ts'
 
 /** Something with a name and attributes: an event of a span, or one of those in an attribute. */
 interface NamedEvent {

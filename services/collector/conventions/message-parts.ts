@@ -2,7 +2,7 @@ import { isObject, memberOf, textOf, toText, unpack } from './json.ts'
 import type { JsonObject } from './json.ts'
 import { BLOCKS, MEMBERS, PART_TYPES } from './message-keys.ts'
 import { MAX_MESSAGES, MAX_WRAPPERS } from './message.ts'
-import type { Part } from './message.ts'
+import type { Part } from '../../shared/trace-answers/one-trace.ts'
 
 /** The parts of a content: a text, a list of parts, or one part. */
 export function toParts(content: unknown, depth = 0): Part[] {

@@ -6,7 +6,7 @@ import { messagesOfEventList, messagesOfEvents } from './message-events.ts'
 import { MESSAGE_KEYS, REASONING_KEY } from './message-keys.ts'
 import type { MessageSource } from './message-keys.ts'
 import { MAX_MESSAGES } from './message.ts'
-import type { Message, Messages } from './message.ts'
+import type { Message, Messages } from '../../shared/trace-answers/one-trace.ts'
 
 /** The columns of a row of `spans` that may hold messages, each the text of a JSON document. */
 interface MessageColumns {

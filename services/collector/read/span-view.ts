@@ -1,24 +1,18 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import type { SpanView } from '../../shared/trace-answers/one-trace.ts'
 import { PROMOTED_COLUMNS } from '../conventions/columns.ts'
-import type { Messages } from '../conventions/message.ts'
 import { messagesOf } from '../conventions/messages.ts'
 import { pricedSpans } from './priced-spans.ts'
 import { toIdentityJson, toSpanJson } from './span-json.ts'
 import type { SpanRow } from './span-json.ts'
 import { listResources, listScopes } from './span-rows.ts'
 
-/** A span with all that is known of it. */
-interface SpanView {
-  /** As it was sent: a Span of OTLP's JSON encoding. */
+/** What was sent is in OTLP's own form. */
+interface SpanDocument extends Omit<SpanView, 'span' | 'resource' | 'scope'> {
   readonly span: object
   readonly resource: object
   readonly scope: object
-  /** The columns that were filled from attributes, and what follows from them; null for none. */
-  readonly columns: Readonly<Record<string, unknown>>
-  readonly messages: Messages
-  /** True for a span that is too large for an answer: its large values and events are left out. */
-  readonly truncated: boolean
 }
 
 /** Of a span whose texts are larger, only what is small is shown. */
@@ -59,7 +53,7 @@ export async function readSpanView(
   sql: Queryable,
   place: SpanPlace,
   source = UNPRICED,
-): Promise<SpanView> {
+): Promise<SpanDocument> {
   const [row] = await findSpan(sql, place, source)
   if (!row) throw spanNotFound(place)
   const [[resource], [scope]] = await Promise.all([

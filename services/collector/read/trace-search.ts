@@ -1,4 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
+import type { SearchPage } from '../../shared/trace-answers/one-trace.ts'
 import { readNumbersCursor, toNumbersCursor, wrongCursor } from './span-cursor.ts'
 import type { Reader } from './reader.ts'
 import { toHexId } from './span-json.ts'
@@ -17,22 +18,6 @@ export interface SearchQuery {
   readonly after?: SpanPosition | undefined
 }
 
-/** The parts of a span in which a text was found, each with what stands around it. */
-interface Match {
-  readonly span_id: string
-  readonly name: string
-  readonly start_time_unix_nano: string
-  readonly found: readonly { readonly in: Place; readonly excerpt: string }[]
-}
-
-interface SearchPage {
-  readonly trace_id: string
-  readonly spans_searched: number
-  readonly matches: readonly Match[]
-  /** Null once all spans were searched. */
-  readonly next_cursor: string | null
-}
-
 /** What a search may take. */
 export interface SearchLimits {
   /** No part is begun after this, so that one that takes long still ends within 5 s. */
@@ -41,8 +26,10 @@ export interface SearchLimits {
   readonly partSize?: PartSize
 }
 
-const PLACES = ['name', 'status_message', 'attributes', 'payload', 'events'] as const
-type Place = (typeof PLACES)[number]
+type Match = SearchPage['matches'][number]
+type Place = Match['found'][number]['in']
+
+const PLACES: readonly Place[] = ['name', 'status_message', 'attributes', 'payload', 'events']
 
 const PART = { spans: 10_000, bytes: 32 << 20 }
 /** Statements at a time: each has a connection, and the next part is ready when one is done. */

@@ -1,3 +1,5 @@
+import { SKELETON_COLUMNS } from '../../shared/trace-answers/one-trace.ts'
+import type { SkeletonColumn } from '../../shared/trace-answers/one-trace.ts'
 import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
 import { createJsonRows, nearlyJson } from './json-rows.ts'
 import type { JsonRows, Origin } from './json-rows.ts'
@@ -63,60 +65,52 @@ const shortened = (column: string, max: number): string =>
 const START = "(date_part('epoch', start_time) * 1000000)::int8 * 1000 + start_ns"
 
 interface Column {
-  readonly name: string
   readonly isText: boolean
   readonly sql: string
 }
 
-const id = (name: string): Column => ({
-  name,
-  isText: true,
-  sql: `encode(int8send(${name}), 'hex')`,
-})
-const text = (name: string, max = TEXT_MAX, column = name): Column => ({
-  name,
+const id = (name: string): Column => ({ isText: true, sql: `encode(int8send(${name}), 'hex')` })
+const text = (column: string, max = TEXT_MAX): Column => ({
   isText: true,
   sql: shortened(column, max),
 })
-const number = (name: string): Column => ({ name, isText: false, sql: name })
+const number = (name: string): Column => ({ isText: false, sql: name })
 /** JSON has no NaN, and no infinity. */
-const dollars = (name: string, column = name): Column => ({
-  name,
+const dollars = (column: string): Column => ({
   isText: false,
   sql: `case when abs(${column}) < 'infinity' then ${column} end`,
 })
-const flag = (name: string, condition: string): Column => ({
-  name,
-  isText: false,
-  sql: `(${condition})::text`,
-})
+const flag = (condition: string): Column => ({ isText: false, sql: `(${condition})::text` })
 
+const SQL_OF: Readonly<Record<Exclude<SkeletonColumn, 'start_offset_ns'>, Column>> = {
+  span_id: id('span_id'),
+  parent_span_id: id('parent_span_id'),
+  name: text('coalesce(title, name)', NAME_MAX),
+  kind: number('kind'),
+  operation_kind: text('operation_kind'),
+  duration_ns: number('duration_ns'),
+  status: number('status'),
+  error_type: text('error_type'),
+  llm_call: flag('llm_call'),
+  counted: flag('llm_call and span_id not in (select unnest(span_ids) from uncounted)'),
+  model: text('coalesce(response_model, request_model)'),
+  agent: text('agent'),
+  task: text('task'),
+  tool: text('tool'),
+  input_tokens: number('input_tokens'),
+  output_tokens: number('output_tokens'),
+  cache_read_tokens: number('cache_read_tokens'),
+  cache_write_tokens: number('cache_write_tokens'),
+  reasoning_tokens: number('reasoning_tokens'),
+  cost_usd: dollars('reported_cost_usd'),
+  computed_cost_usd: dollars('computed_cost_usd'),
+  cut: flag('num_nonnulls(dropped_attributes, dropped_events, dropped_links) > 0'),
+}
+const NAMES = JSON.stringify(SKELETON_COLUMNS)
 /** They come behind the start of the span. */
-const COLUMNS: readonly Column[] = [
-  id('span_id'),
-  id('parent_span_id'),
-  text('name', NAME_MAX, 'coalesce(title, name)'),
-  number('kind'),
-  text('operation_kind'),
-  number('duration_ns'),
-  number('status'),
-  text('error_type'),
-  flag('llm_call', 'llm_call'),
-  flag('counted', 'llm_call and span_id not in (select unnest(span_ids) from uncounted)'),
-  text('model', TEXT_MAX, 'coalesce(response_model, request_model)'),
-  text('agent'),
-  text('task'),
-  text('tool'),
-  number('input_tokens'),
-  number('output_tokens'),
-  number('cache_read_tokens'),
-  number('cache_write_tokens'),
-  number('reasoning_tokens'),
-  dollars('cost_usd', 'reported_cost_usd'),
-  dollars('computed_cost_usd'),
-  flag('cut', 'num_nonnulls(dropped_attributes, dropped_events, dropped_links) > 0'),
-]
-const NAMES = JSON.stringify(['start_offset_ns', ...COLUMNS.map(({ name }) => name)])
+const COLUMNS = SKELETON_COLUMNS.flatMap((name) =>
+  name === 'start_offset_ns' ? [] : [{ name, ...SQL_OF[name] }],
+)
 const FORMAT = nearlyJson(['owner', ...COLUMNS.flatMap(({ name, isText }) => (isText ? name : []))])
 
 /**

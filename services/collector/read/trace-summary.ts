@@ -1,43 +1,8 @@
 import { quote } from '../../shared/postgres/copy/copy-connection.ts'
+import type { TraceSummary } from '../../shared/trace-answers/lists.ts'
 import { CALL_COLUMNS, REPORTED_COST, UNCOUNTED_CALLS } from '../store/roll-ups/uncounted-calls.ts'
 import type { Reader } from './reader.ts'
 import { toHexId } from './span-json.ts'
-
-/** `incomplete` while the span that the trace begins with has not come. */
-export type TraceStatus = 'ok' | 'error' | 'incomplete'
-
-/**
- * What a list shows of a trace. Tokens and cost are of the same calls: those for which no other
- * stands.
- */
-export interface TraceSummary {
-  readonly trace_id: string
-  readonly root_span_id: string | null
-  readonly name: string
-  readonly status: TraceStatus
-  readonly started_at: string
-  readonly start_time_unix_nano: string
-  /** Null while the root has no end. */
-  readonly duration_ms: number | null
-  readonly spans: number
-  readonly error_spans: number
-  readonly crew_id: string | null
-  readonly kickoff_id: string | null
-  readonly models: readonly string[]
-  readonly llm_calls: number
-  readonly tokens: {
-    readonly input: number
-    readonly output: number
-    readonly cache_read: number
-    readonly cache_write: number
-    readonly reasoning: number
-  }
-  readonly cost_usd: number | null
-  /**
-   * True when the trace has more spans than are looked at: the counts are those of its first ones.
-   */
-  readonly truncated: boolean
-}
 
 /** Of larger traces only the first spans are counted. */
 const MAX_SPANS = 10_000
@@ -158,7 +123,7 @@ function toSummary(row: SummaryRow, maxSpans: number): TraceSummary {
   }
 }
 
-function statusOf({ isRoot, status }: SummaryRow): TraceStatus {
+function statusOf({ isRoot, status }: SummaryRow): TraceSummary['status'] {
   if (!isRoot) return 'incomplete'
   return status === 2 ? 'error' : 'ok'
 }

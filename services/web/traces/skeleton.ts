@@ -1,5 +1,7 @@
+import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
-import { isObject } from '../../shared/is-object.ts'
+import { skeleton } from '../../shared/trace-answers/one-trace.ts'
+import type { SkeletonColumn } from '../../shared/trace-answers/one-trace.ts'
 
 /** A span of a trace without its texts: what a tree and a time axis show. Times in nanoseconds. */
 export interface SkeletonSpan {
@@ -43,22 +45,25 @@ export interface Skeleton {
 
 /** Raises `bad_gateway` for anything that is not a skeleton as the collector writes it. */
 export function readSkeleton(document: unknown): Skeleton {
-  if (!isObject(document)) throw notASkeleton()
-  const { trace_id: traceId, start_time_unix_nano: start, columns, spans, truncated } = document
-  if (typeof traceId !== 'string' || !Array.isArray(columns) || !Array.isArray(spans)) {
-    throw notASkeleton()
+  const read = v.safeParse(skeleton, document)
+  if (!read.success) {
+    throw new AppError(
+      'bad_gateway',
+      'The trace collector answered with something that is no trace.',
+    )
   }
-  const at = (column: string): number => columns.indexOf(column)
+  const { trace_id: traceId, start_time_unix_nano: start, columns, spans, truncated } = read.output
   return {
     traceId,
-    startMs: Number(BigInt(String(start)) / 1000n) / 1000,
-    spans: spans.map(readerOf(at)),
-    isTruncated: truncated === true,
+    startMs: Number(BigInt(start) / 1000n) / 1000,
+    spans: spans.map(readerOf(columns)),
+    isTruncated: truncated,
   }
 }
 
 /** The places of the columns are looked up once, not for each of 100,000 spans. */
-function readerOf(at: (column: string) => number): (row: unknown) => SkeletonSpan {
+function readerOf(columns: readonly string[]): (row: readonly unknown[]) => SkeletonSpan {
+  const at = (column: SkeletonColumn): number => columns.indexOf(column)
   const place = {
     id: at('span_id'),
     parentId: at('parent_span_id'),
@@ -79,34 +84,27 @@ function readerOf(at: (column: string) => number): (row: unknown) => SkeletonSpa
     costUsd: at('cost_usd'),
     computedCostUsd: at('computed_cost_usd'),
   }
-  return (row) => {
-    if (!Array.isArray(row)) throw notASkeleton()
-    const values: readonly unknown[] = row
-    return {
-      id: String(values[place.id]),
-      parentId: textOf(values[place.parentId]),
-      name: textOf(values[place.name]) ?? '',
-      operationKind: textOf(values[place.operationKind]),
-      startNs: numberOf(values[place.startNs]) ?? 0,
-      durationNs: numberOf(values[place.durationNs]),
-      status: numberOf(values[place.status]) ?? 0,
-      errorType: textOf(values[place.errorType]),
-      isCall: values[place.isCall] === true,
-      isCounted: values[place.isCounted] === true,
-      model: textOf(values[place.model]),
-      agent: textOf(values[place.agent]),
-      task: textOf(values[place.task]),
-      tool: textOf(values[place.tool]),
-      inputTokens: numberOf(values[place.inputTokens]),
-      outputTokens: numberOf(values[place.outputTokens]),
-      costUsd: numberOf(values[place.costUsd]),
-      computedCostUsd: numberOf(values[place.computedCostUsd]),
-    }
-  }
+  return (values) => ({
+    id: String(values[place.id]),
+    parentId: textOf(values[place.parentId]),
+    name: textOf(values[place.name]) ?? '',
+    operationKind: textOf(values[place.operationKind]),
+    startNs: numberOf(values[place.startNs]) ?? 0,
+    durationNs: numberOf(values[place.durationNs]),
+    status: numberOf(values[place.status]) ?? 0,
+    errorType: textOf(values[place.errorType]),
+    isCall: values[place.isCall] === true,
+    isCounted: values[place.isCounted] === true,
+    model: textOf(values[place.model]),
+    agent: textOf(values[place.agent]),
+    task: textOf(values[place.task]),
+    tool: textOf(values[place.tool]),
+    inputTokens: numberOf(values[place.inputTokens]),
+    outputTokens: numberOf(values[place.outputTokens]),
+    costUsd: numberOf(values[place.costUsd]),
+    computedCostUsd: numberOf(values[place.computedCostUsd]),
+  })
 }
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)
-
-const notASkeleton = (): AppError =>
-  new AppError('bad_gateway', 'The trace collector answered with something that is no trace.')

@@ -1,21 +1,12 @@
-import * as v from 'valibot'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
 import { callCollector, COLLECTOR_MS, readText } from './collector-call.ts'
 import type { CollectorPlace } from './collector-call.ts'
 import { readSkeleton } from './skeleton.ts'
 import type { Skeleton } from './skeleton.ts'
-import { readSpanView } from './span-view.ts'
-import type { SpanView } from './span-view.ts'
-import { readLists } from './trace-lists.ts'
-import type {
-  GroupedTotals,
-  Histogram,
-  SessionPage,
-  Totals,
-  TracePage,
-  Usage,
-} from './trace-lists.ts'
+import type * as lists from '../../shared/trace-answers/lists.ts'
+import type { SpanView } from '../../shared/trace-answers/one-trace.ts'
+import { readAnswers } from './read-answers.ts'
 
 /** The ids of a span; in hexadecimal, as its trace's. */
 export interface SpanPlace {
@@ -33,13 +24,13 @@ export interface TraceReader {
   /** The spans in which a text of 1 to 200 characters was found. */
   search(traceId: string, text: string): Promise<FoundSpans>
   /** What is known of many traces; the parameters are those of the collector's read API. */
-  list(parameters: URLSearchParams): Promise<TracePage>
-  histogram(parameters: URLSearchParams): Promise<Histogram>
-  totals(parameters: URLSearchParams): Promise<Totals>
+  list(parameters: URLSearchParams): Promise<lists.TracePage>
+  histogram(parameters: URLSearchParams): Promise<lists.TraceHistogram>
+  totals(parameters: URLSearchParams): Promise<lists.TraceTotals>
   /** The parameters have `by`. */
-  groupedTotals(parameters: URLSearchParams): Promise<GroupedTotals>
-  sessions(parameters: URLSearchParams): Promise<SessionPage>
-  usage(parameters: URLSearchParams): Promise<Usage>
+  groupedTotals(parameters: URLSearchParams): Promise<lists.GroupedTotals>
+  sessions(parameters: URLSearchParams): Promise<lists.SessionPage>
+  usage(parameters: URLSearchParams): Promise<lists.TraceUsage>
   /** The answer itself, to hand on as it comes. */
   open(path: string): Promise<Response>
   /**
@@ -55,11 +46,6 @@ export interface FoundSpans {
   /** False when more of the trace is to be searched, or more was found than is listed. */
   readonly isComplete: boolean
 }
-
-const foundSpans = v.object({
-  matches: v.array(v.object({ span_id: v.string() })),
-  next_cursor: v.nullable(v.string()),
-})
 
 /** Creates the reader of an organization, by its id. */
 export type OpenTraces = (organizationId: number) => TraceReader
@@ -83,19 +69,23 @@ export function openTraces(collector: CollectorPlace): OpenTraces {
     return {
       skeleton: async (traceId) => readSkeleton(await read(`/traces/${traceId}?view=skeleton`)),
       span: async ({ traceId, spanId }) =>
-        readSpanView(await read(`/traces/${traceId}/spans/${spanId}`)),
+        readAnswers.span(await read(`/traces/${traceId}/spans/${spanId}`)),
       async search(traceId, text) {
         const query = new URLSearchParams({ q: text, limit: String(FOUND_MAX) })
-        return readFound(await read(`/traces/${traceId}/search?${query.toString()}`))
+        const found = readAnswers.search(
+          await read(`/traces/${traceId}/search?${query.toString()}`),
+        )
+        const ids = found.matches.map(({ span_id: id }) => id)
+        return { ids, isComplete: found.next_cursor === null }
       },
-      list: async (given) => readLists.traces(await read(`/traces?${given.toString()}`)),
+      list: async (given) => readAnswers.traces(await read(`/traces?${given.toString()}`)),
       histogram: async (given) =>
-        readLists.histogram(await read(`/traces/histogram?${given.toString()}`)),
-      totals: async (given) => readLists.totals(await read(`/traces/totals?${given.toString()}`)),
+        readAnswers.histogram(await read(`/traces/histogram?${given.toString()}`)),
+      totals: async (given) => readAnswers.totals(await read(`/traces/totals?${given.toString()}`)),
       groupedTotals: async (given) =>
-        readLists.groupedTotals(await read(`/traces/totals?${given.toString()}`)),
-      sessions: async (given) => readLists.sessions(await read(`/sessions?${given.toString()}`)),
-      usage: async (given) => readLists.usage(await read(`/usage?${given.toString()}`)),
+        readAnswers.groupedTotals(await read(`/traces/totals?${given.toString()}`)),
+      sessions: async (given) => readAnswers.sessions(await read(`/sessions?${given.toString()}`)),
+      usage: async (given) => readAnswers.usage(await read(`/usage?${given.toString()}`)),
       open: (path) => within((signal) => ask(path, signal)),
       tail: (lastEventId, signal) =>
         within((limit) =>
@@ -110,13 +100,6 @@ export function openTraces(collector: CollectorPlace): OpenTraces {
 }
 
 const NO_TRACE = 'Your organization has no such trace, or it has expired.'
-
-function readFound(document: unknown): FoundSpans {
-  const found = v.safeParse(foundSpans, document)
-  if (!found.success) throw new AppError('bad_gateway', 'The trace collector did not search.')
-  const { matches, next_cursor: next } = found.output
-  return { ids: matches.map(({ span_id: id }) => id), isComplete: next === null }
-}
 
 function parse(text: string): unknown {
   try {

@@ -1,8 +1,10 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Histogram } from '../../../services/collector/read/lists/histogram.ts'
-import type { TracePage } from '../../../services/collector/read/lists/trace-list.ts'
-import type { TraceTotals } from '../../../services/collector/read/lists/trace-totals.ts'
+import type {
+  TraceHistogram,
+  TracePage,
+  TraceTotals,
+} from '../../../services/shared/trace-answers/lists.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { anyFilter, fits, someTraces, toParameters, toSpans } from './support/list-oracle.ts'
@@ -78,7 +80,7 @@ describe('lists, totals and histograms', () => {
     expect(totals).toMatchObject({ ...counts, tokens: { output: sum(({ tokens }) => tokens) } })
     expect(Math.round((totals.cost_usd ?? 0) * 100)).toBe(sum(({ cents }) => cents ?? 0))
     expect(totals.cost_usd === null).toBe(traces.every(({ cents }) => cents === undefined))
-    const histogram: Histogram = await get(`/histogram?${parameters.toString()}&interval=1h`)
+    const histogram: TraceHistogram = await get(`/histogram?${parameters.toString()}&interval=1h`)
     const hours = new Map<number, number>()
     for (const { startMs } of traces) {
       const hour = Math.floor(startMs / 3_600_000) * 3_600_000

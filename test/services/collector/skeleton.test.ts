@@ -217,7 +217,7 @@ describe('the skeleton of a trace', () => {
   it('is a 504 when the database takes too long, and reads on after that', async () => {
     const { traceId, spans } = shortTrace(['a'])
     await send(...spans)
-    const readers = openReaders(address(), { statementMs: 50 * slowness, log: silent })
+    const readers = openReaders(address(), { statementMs: 200 * slowness, log: silent })
     const reader = readers.for(undefined)
     const unlock = await lockSpans(harness.databaseUrl)
     const question = { traceId, limit: 10 }

@@ -1,5 +1,6 @@
 import { AppError } from '../../../shared/errors.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import type { TextMatch } from '../../../shared/trace-answers/lists.ts'
 import { toHexId } from '../span-json.ts'
 import type { Fragment } from './sql-parts.ts'
 import { timestamp } from './sql-parts.ts'
@@ -19,13 +20,6 @@ export interface KnownTraces {
 /** The traces that have a text; `isMany` when they are too many to be named. */
 interface FoundTexts extends KnownTraces {
   readonly isMany: boolean
-}
-
-/** Where a text was found. */
-export interface TextMatch {
-  readonly span_id: string
-  /** What is around it. */
-  readonly excerpt: string
 }
 
 /** A filter whose text was looked for, and its attribute where a condition cannot do that. */

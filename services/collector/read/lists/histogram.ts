@@ -1,6 +1,8 @@
 import * as v from 'valibot'
 import { word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import { HISTOGRAM_INTERVALS } from '../../../shared/trace-answers/lists.ts'
+import type { TraceHistogram } from '../../../shared/trace-answers/lists.ts'
 import { invalid, readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { search } from './found-attributes.ts'
@@ -25,7 +27,6 @@ const INTERVALS_MS = {
 } as const
 
 type Interval = keyof typeof INTERVALS_MS
-const WORDS = ['1m', '5m', '15m', '1h', '6h', '1d', '7d'] as const
 
 /** An interval that is not given is the shortest with at most this many buckets. */
 const USUAL_BUCKETS = 120
@@ -33,7 +34,10 @@ const MAX_BUCKETS = 2000
 /** A Monday, for weeks. */
 const ORIGIN = '2001-01-01T00:00:00Z'
 
-const histogramParameters = v.object({ ...filterParameters, interval: v.optional(word(WORDS)) })
+const histogramParameters = v.object({
+  ...filterParameters,
+  interval: v.optional(word(HISTOGRAM_INTERVALS)),
+})
 
 interface HistogramQuery {
   readonly filter: TraceFilter
@@ -47,24 +51,8 @@ export function readHistogramQuery(parameters: URLSearchParams): HistogramQuery 
   return { filter, interval }
 }
 
-/** Traces by the time of their start. */
-export interface Histogram {
-  readonly interval: Interval
-  /** In the order of time; those without a trace are left out. */
-  readonly buckets: readonly Bucket[]
-}
-
-interface Bucket {
-  readonly from: string
-  readonly traces: number
-  readonly ok: number
-  readonly error: number
-  readonly running: number
-  readonly incomplete: number
-}
-
 /** Counts the traces of a filter by time and status, in UTC. */
-export async function countByTime(reader: Reader, query: HistogramQuery): Promise<Histogram> {
+export async function countByTime(reader: Reader, query: HistogramQuery): Promise<TraceHistogram> {
   const filter = limitTo(reader, query.filter)
   return reader.ask(async (sql) => {
     const [kept] = await sql<{ weeks: number }[]>`select weeks from retention`
@@ -82,7 +70,7 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
 }
 
 const usualInterval = (ms: number): Interval =>
-  WORDS.find((word) => ms <= INTERVALS_MS[word] * USUAL_BUCKETS) ?? '7d'
+  HISTOGRAM_INTERVALS.find((word) => ms <= INTERVALS_MS[word] * USUAL_BUCKETS) ?? '7d'
 
 function requireFewBuckets(interval: Interval, ms: number): void {
   if (ms <= INTERVALS_MS[interval] * MAX_BUCKETS) return
@@ -95,7 +83,7 @@ function requireFewBuckets(interval: Interval, ms: number): void {
 const listBuckets = (sql: Queryable, filter: SearchedFilter, interval: Interval) => {
   const isSummed = isSummedUp(filter) && INTERVALS_MS[interval] >= HOUR_MS
   const question = { filter, intervalMs: INTERVALS_MS[interval] }
-  return sql<Bucket[]>`
+  return sql<TraceHistogram['buckets'][number][]>`
     with ${isSummed ? summedCounts(sql, question) : scannedCounts(sql, question)}
     select to_char(bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from,
       sum(traces)::float8 as traces,

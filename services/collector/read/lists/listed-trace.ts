@@ -1,9 +1,8 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import type { ListedTrace, TextMatch } from '../../../shared/trace-answers/lists.ts'
 import { COST_COLUMNS } from '../../store/roll-ups/measures.ts'
 import { toHexId } from '../span-json.ts'
 import type { TraceExcerpt } from './excerpts.ts'
-import type { TextMatch } from './found-texts.ts'
-import type { TraceStatus, TraceSummary } from '../trace-summary.ts'
 
 /** Columns of tokens, as they are read. */
 export interface TokenCounts {
@@ -21,7 +20,7 @@ export interface TraceRow extends TokenCounts {
   readonly traceId: string
   readonly rootSpanId: string | null
   readonly name: string
-  readonly status: TraceStatus | 'running'
+  readonly status: ListedTrace['status']
   readonly startUs: string
   readonly startNs: number
   /** The first and the last start of its spans. */
@@ -44,28 +43,6 @@ export interface TraceRow extends TokenCounts {
   readonly costUsd: number | null
   readonly reportedCostUsd: number | null
   readonly computedCostUsd: number | null
-}
-
-/** A trace in a list: its summary, and what only the roll-up has. */
-export interface ListedTrace
-  extends Omit<TraceSummary, 'status' | 'tokens'>, Partial<TraceExcerpt> {
-  /** `incomplete` without a root; `running` while the root has no end. */
-  readonly status: TraceStatus | 'running'
-  /** The latest end of any span. */
-  readonly ended_at: string | null
-  readonly service: string | null
-  readonly organization: string | null
-  readonly session_id: string | null
-  readonly user_id: string | null
-  readonly agents: readonly string[]
-  readonly tokens: TraceSummary['tokens'] & {
-    readonly audio_input: number
-    readonly audio_output: number
-  }
-  /** Where the text of the filter was found. */
-  readonly match?: TextMatch
-  readonly reported_cost_usd: number | null
-  readonly computed_cost_usd: number | null
 }
 
 /** What is known of a trace beside its row. */

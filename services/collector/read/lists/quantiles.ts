@@ -1,3 +1,4 @@
+import type { Quantiles } from '../../../shared/trace-answers/lists.ts'
 import { RANGES_PER_DOUBLING } from '../../store/roll-ups/trace-days.ts'
 
 /** Durations in a range of them. */
@@ -7,12 +8,6 @@ interface Bucket {
   /** Infinity for the last. */
   readonly toMs: number
   readonly count: number
-}
-
-/** The middle and the slow end of durations, in milliseconds; null without any. */
-export interface Quantiles {
-  readonly p50: number | null
-  readonly p95: number | null
 }
 
 /** As if the durations within each bucket were spread evenly. */

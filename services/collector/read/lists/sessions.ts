@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { integer } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import type { ListedTrace, SessionPage } from '../../../shared/trace-answers/lists.ts'
 import { TOKEN_COLUMNS } from '../../store/roll-ups/measures.ts'
 import { name, readParameters, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
@@ -8,7 +9,7 @@ import { invalidCursor, readCursor, toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
 import { indexedConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
-import type { ListedTrace, TokenCounts } from './listed-trace.ts'
+import type { TokenCounts } from './listed-trace.ts'
 import { limitTo, requireTimeRange } from './trace-filter.ts'
 import type { OfOrganization } from './trace-filter.ts'
 
@@ -33,34 +34,6 @@ export function readSessionQuery(parameters: URLSearchParams): SessionQuery {
   requireTimeRange(query, parameters)
   if (query.cursor && query.cursor.sort !== SORT) throw invalidCursor()
   return query
-}
-
-/** A page of sessions, and where the next one begins. */
-interface SessionPage {
-  readonly sessions: readonly Session[]
-  /** Null at the end. A page with fewer sessions than asked for, even with none, is not the end. */
-  readonly next_cursor: string | null
-}
-
-interface Session {
-  readonly session_id: string
-  readonly organization: string | null
-  /** The start of its first trace. */
-  readonly first_time: string
-  /** The latest end of any span; the latest start while there is none. */
-  readonly last_time: string
-  readonly traces: number
-  readonly error_traces: number
-  readonly llm_calls: number
-  readonly tokens: ListedTrace['tokens']
-  readonly cost_usd: number | null
-  /** Of the latest trace that names one. */
-  readonly user_id: string | null
-  /** Of the latest trace. */
-  readonly last_status: ListedTrace['status']
-  readonly last_trace_id: string
-  /** True when it has more traces than are looked at: the numbers are those of the latest. */
-  readonly truncated: boolean
 }
 
 /** The bounds of one page. */
@@ -118,7 +91,7 @@ const positionOf = ({ startTime, traceId, organization }: Row): Position => ({
   organization,
 })
 
-const toSession = (row: Row, { traces }: PageLimits): Session => ({
+const toSession = (row: Row, { traces }: PageLimits): SessionPage['sessions'][number] => ({
   session_id: row.sessionId,
   organization: row.organization === '' ? null : row.organization,
   first_time: new Date(row.firstMs).toISOString(),

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
+import { TRACE_STATUSES } from '../../../shared/trace-answers/lists.ts'
 import { invalid, isTraceId, name, readTraceId, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 
@@ -8,9 +9,6 @@ const MAX_TOKENS = 10 ** 15
 const MAX_COST_USD = 10 ** 9
 const MAX_TEXT = 200
 const MAX_IDS = 200
-
-/** All states of a trace: `incomplete` without a root, `running` while the root has no end. */
-export const STATUSES = ['ok', 'error', 'running', 'incomplete'] as const
 
 const amount = v.pipe(
   v.string(),
@@ -55,7 +53,7 @@ export const filterParameters = {
   session: v.optional(name),
   user: v.optional(name),
   service: v.optional(name),
-  status: v.optional(word(STATUSES)),
+  status: v.optional(word(TRACE_STATUSES)),
   model: v.optional(name),
   agent: v.optional(name),
   task: v.optional(name),

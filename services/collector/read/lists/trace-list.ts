@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import type { TracePage } from '../../../shared/trace-answers/lists.ts'
 import { invalid, readParameters, traceId } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'
@@ -17,7 +18,7 @@ import { findMatches, keyOf, MAX_FOUND, searchTexts } from './found-texts.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import type { Fragment } from './sql-parts.ts'
 import { shownColumns, toListedTrace } from './listed-trace.ts'
-import type { ListedTrace, TraceRow, TraceTexts } from './listed-trace.ts'
+import type { TraceRow, TraceTexts } from './listed-trace.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
 
@@ -67,13 +68,6 @@ export function readListQuery(parameters: URLSearchParams): TraceQuery {
 }
 
 const isTimed = (sort: Sort): boolean => SORTS[sort].type === 'timestamptz'
-
-/** A page of traces, and where the next one begins. */
-export interface TracePage {
-  readonly traces: readonly ListedTrace[]
-  /** Null at the end. A page with fewer traces than asked for, even with none, is not the end. */
-  readonly next_cursor: string | null
-}
 
 /** Traces looked at for one page at the most, when a condition has no index. */
 interface ScanLimits {

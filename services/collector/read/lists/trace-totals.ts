@@ -1,6 +1,8 @@
 import * as v from 'valibot'
 import { word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import { TRACE_STATUSES } from '../../../shared/trace-answers/lists.ts'
+import type { GroupedTotals, TraceTotals } from '../../../shared/trace-answers/lists.ts'
 import { COST_COLUMNS } from '../../store/roll-ups/measures.ts'
 import { COUNT_COLUMNS, DURATION_RANGE } from '../../store/roll-ups/trace-days.ts'
 import { readParameters } from '../read-query.ts'
@@ -9,36 +11,12 @@ import { search } from './found-attributes.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
-import type { ListedTrace, TokenCounts } from './listed-trace.ts'
+import type { TokenCounts } from './listed-trace.ts'
 import { doublingBucket, quantilesOf } from './quantiles.ts'
-import type { Quantiles } from './quantiles.ts'
 import type { Fragment } from './sql-parts.ts'
 import { daysAndGaps, fromGaps, fromSums, isSummedUp } from './summed-days.ts'
-import { filterParameters, limitTo, requireRanges, STATUSES } from './trace-filter.ts'
+import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
-
-/** What the traces of a filter add up to. */
-export interface TraceTotals extends Costs {
-  readonly traces: number
-  /** How many have each status. */
-  readonly ok: number
-  readonly error: number
-  readonly running: number
-  readonly incomplete: number
-  readonly spans: number
-  readonly error_spans: number
-  readonly llm_calls: number
-  readonly tokens: ListedTrace['tokens']
-  /** Of traces that have ended, to 5 %. */
-  readonly duration_ms: Quantiles
-}
-
-interface Costs {
-  /** Null where the cost of no trace is known. */
-  readonly cost_usd: number | null
-  readonly reported_cost_usd: number | null
-  readonly computed_cost_usd: number | null
-}
 
 /**
  * By what traces are grouped, in SQL: over `traces`, and over the sums of days where these tell it.
@@ -71,13 +49,6 @@ export function readTotalsQuery(parameters: URLSearchParams): TotalsQuery {
   return { filter, by }
 }
 
-/** The totals of groups: days in their order, others by their traces, the most first. */
-interface GroupedTotals {
-  readonly groups: readonly (TraceTotals & { readonly [group in Group]?: string })[]
-  /** True when there are more groups than are shown. */
-  readonly truncated: boolean
-}
-
 /** The totals of the traces that a list with this filter has, on all of its pages. */
 export async function totalTraces(reader: Reader, filter: TraceFilter): Promise<TraceTotals> {
   const [row] = await askTotals(reader, filter)
@@ -85,7 +56,10 @@ export async function totalTraces(reader: Reader, filter: TraceFilter): Promise<
   return toTotals(row)
 }
 
-/** The same of each group. Traces without a user are in no group of users. */
+/**
+ * The same of each group: days in their order, others by their traces, the most first. Traces
+ * without a user are in no group of users.
+ */
 export async function totalGroups(
   reader: Reader,
   filter: TraceFilter,
@@ -143,7 +117,7 @@ const SUMS = [...COUNT_COLUMNS, ...COST_COLUMNS]
   .map((column) => `sum(${column}) as ${column}`)
   .join(', ')
 const SHOWN = [
-  ...STATUSES.map(
+  ...TRACE_STATUSES.map(
     (status) => `coalesce(sum(traces) filter (where status = '${status}'), 0)::float8
     as ${status}`,
   ),

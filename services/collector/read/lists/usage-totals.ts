@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Queryable } from '../../../shared/postgres/database.ts'
+import type { TraceUsage } from '../../../shared/trace-answers/lists.ts'
 import {
   COST_COLUMNS,
   DURATION_BOUNDS_MS,
@@ -10,9 +11,8 @@ import { invalid, name, readParameters, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import type { Fragment } from './sql-parts.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
-import type { ListedTrace, TokenCounts } from './listed-trace.ts'
+import type { TokenCounts } from './listed-trace.ts'
 import { quantilesOf } from './quantiles.ts'
-import type { Quantiles } from './quantiles.ts'
 import { limitTo, requireTimeRange } from './trace-filter.ts'
 import type { OfOrganization } from './trace-filter.ts'
 
@@ -65,30 +65,6 @@ export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   return query
 }
 
-/** Model calls by the hour of their start, summed up. */
-interface Usage {
-  readonly groups: readonly UsageGroup[]
-}
-
-interface UsageGroup {
-  /** Those of `by`; an empty text where a call has none. */
-  readonly hour?: string
-  readonly day?: string
-  readonly organization?: string
-  readonly crew?: string
-  readonly model?: string
-  readonly calls: number
-  readonly errors: number
-  readonly tokens: ListedTrace['tokens']
-  readonly cost_usd: number
-  readonly reported_cost_usd: number
-  readonly computed_cost_usd: number
-  /** Calls whose cost is not known. */
-  readonly unpriced: number
-  /** As if the durations within each range of `usage_hourly` were spread evenly. */
-  readonly duration_ms: Quantiles
-}
-
 interface Row extends TokenCounts {
   readonly calls: number
   readonly errors: number
@@ -102,7 +78,7 @@ interface Row extends TokenCounts {
 }
 
 /** The totals of calls, in the order of their groups. Raises `invalid_request` for too many. */
-export async function sumUsage(reader: Reader, query: UsageQuery): Promise<Usage> {
+export async function sumUsage(reader: Reader, query: UsageQuery): Promise<TraceUsage> {
   const rows = await reader.ask((sql) => listGroups(sql, limitTo(reader, query)))
   if (rows.length > MAX_GROUPS) {
     throw invalid('by', `by makes more than ${MAX_GROUPS} groups; narrow them with from and to.`)
@@ -112,7 +88,7 @@ export async function sumUsage(reader: Reader, query: UsageQuery): Promise<Usage
 
 const DURATIONS = [...DURATION_BOUNDS_MS, Infinity]
 
-const toGroup = (row: Row, by: readonly Group[]): UsageGroup => ({
+const toGroup = (row: Row, by: readonly Group[]): TraceUsage['groups'][number] => ({
   ...Object.fromEntries(by.map((group, i) => [group, row.keys[i]])),
   calls: row.calls,
   errors: row.errors,

@@ -1,4 +1,4 @@
-import type { Message, Messages, Part } from '../../conventions/message.ts'
+import type { Message, Messages, Part } from '../../../shared/trace-answers/one-trace.ts'
 
 /** Characters that are kept of each side. */
 const MAX_SIDE = 1024

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
-import type { ListedTrace } from '../../traces/trace-lists.ts'
+import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { duration, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { time } from '../frame/parts.ts'

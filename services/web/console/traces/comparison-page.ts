@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { Skeleton } from '../../traces/skeleton.ts'
-import type { SpanView } from '../../traces/span-view.ts'
+import type { SpanView } from '../../../shared/trace-answers/one-trace.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { absoluteTime, count } from '../frame/format.ts'
 import { kindIcon, kindSprite } from '../frame/kinds.ts'

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { TraceOpinions } from '../../../platform/traces/trace-notes.ts'
 import type { TraceFilter } from '../../../platform/traces/trace-filters.ts'
-import type { Histogram, Totals, TracePage } from '../../traces/trace-lists.ts'
+import type { TraceHistogram, TracePage, TraceTotals } from '../../../shared/trace-answers/lists.ts'
 import { count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
@@ -29,8 +29,8 @@ export interface AutomationName {
 /** What the collector found. */
 export interface FoundTraces {
   readonly traces: TracePage
-  readonly histogram: Histogram
-  readonly totals: Totals
+  readonly histogram: TraceHistogram
+  readonly totals: TraceTotals
 }
 
 /** A page of traces; without `found` its filter has a problem. */
@@ -129,7 +129,7 @@ function sums({
   tokens,
   cost_usd: cost,
   duration_ms,
-}: Totals): Html {
+}: TraceTotals): Html {
   const facts = [
     [
       'Traces',

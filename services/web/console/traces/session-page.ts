@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
-import type { ListedTrace, Totals, TracePage } from '../../traces/trace-lists.ts'
+import type { ListedTrace, TracePage, TraceTotals } from '../../../shared/trace-answers/lists.ts'
 import { dollars } from '../frame/amounts.ts'
 import { absoluteTime, count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
@@ -18,7 +18,7 @@ export interface SessionView {
   readonly id: string
   /** The earliest first. */
   readonly found: TracePage
-  readonly totals: Totals
+  readonly totals: TraceTotals
   /** True for the page that comes first. */
   readonly isFirst: boolean
 }
@@ -62,7 +62,7 @@ export function sessionPage({ session, id, found, totals, isFirst }: SessionView
   )
 }
 
-const sums = ({ traces, error, tokens, cost_usd: cost, duration_ms: { p50 } }: Totals): Html =>
+const sums = ({ traces, error, tokens, cost_usd: cost, duration_ms: { p50 } }: TraceTotals): Html =>
   factList('statistics', [
     [
       'Traces',
@@ -86,7 +86,7 @@ function turn(trace: ListedTrace, session: string): Html {
     </div>
     ${said('user', 'Asked', input)} ${said('assistant', 'Answered', output)}
     ${
-      input === null && output === null
+      !input && !output
         ? html`<p class="hint">
             Its messages are not kept for lists, or not read yet; the trace has them.
           </p>`
@@ -95,8 +95,12 @@ function turn(trace: ListedTrace, session: string): Html {
   </li>`
 }
 
-const said = (role: 'user' | 'assistant', name: string, text: string | null): Html | string =>
-  text === null || text === ''
+const said = (
+  role: 'user' | 'assistant',
+  name: string,
+  text: string | null | undefined,
+): Html | string =>
+  !text
     ? ''
     : html`<article class="message ${role}">
         <h3>${name}</h3>

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
-import type { ListedTrace, SessionPage } from '../../traces/trace-lists.ts'
+import type { ListedTrace, SessionPage } from '../../../shared/trace-answers/lists.ts'
 import { count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'

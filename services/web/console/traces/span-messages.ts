@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Message, Part, SpanView } from '../../traces/span-view.ts'
+import type { Message, Part, SpanView } from '../../../shared/trace-answers/one-trace.ts'
 import { count, plural, pretty, sentence } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
 import { foreignText } from '../frame/text/foreign-text.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { KeyValue, SpanView } from '../../traces/span-view.ts'
+import type { KeyValue, SpanView } from '../../../shared/trace-answers/one-trace.ts'
 import { absoluteTime, count, sentence } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { queryOf } from '../frame/lists/pager.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Histogram } from '../../traces/trace-lists.ts'
+import type { TraceHistogram } from '../../../shared/trace-answers/lists.ts'
 import { barChart } from '../frame/bar-chart.ts'
 import type { Bar } from '../frame/bar-chart.ts'
 import { count, plural } from '../frame/format.ts'
@@ -28,11 +28,11 @@ const BARS_MAX = 150
 /** Fewer bars would be as wide as doors. */
 const BARS_MIN = 14
 
-type Bucket = Histogram['buckets'][number]
+type Bucket = TraceHistogram['buckets'][number]
 
 /** Traces by the time of their start; nothing while there is none. */
 export function traceHistogram(
-  { interval, buckets }: Histogram,
+  { interval, buckets }: TraceHistogram,
   { fromMs, untilMs }: { fromMs: number; untilMs: number },
 ): Html | string {
   const ms = INTERVALS_MS[interval]
@@ -43,15 +43,15 @@ export function traceHistogram(
   const failed = sum(({ error }) => error)
   return barChart({
     bars: filled.map((bucket) => toBar(bucket, ms >= DAY_MS || filled.length * ms > 2 * DAY_MS)),
-    summary: `${plural(sum(totalOf), 'trace')} by time, ${count(failed)} of them failed`,
+    summary: `${plural(
+      sum(({ traces }) => traces),
+      'trace',
+    )} by time, ${count(failed)} of them failed`,
     legend: { good: 'Ok', bad: 'Failed', busy: 'Running or incomplete' },
     unit: `Each bar is ${NAMES[interval] ?? interval}, in UTC`,
     table: table(buckets, ms),
   })
 }
-
-const totalOf = ({ ok, error, running, incomplete }: Bucket): number =>
-  ok + error + running + incomplete
 
 interface Times {
   readonly ms: number
@@ -70,7 +70,7 @@ function fill(buckets: readonly Bucket[], { ms, fromMs, untilMs }: Times): Bucke
   const earliest = Number.isFinite(fromMs) ? first - Math.ceil((first - fromMs) / ms) * ms : first
   const few = end - (BARS_MIN - 1) * ms
   const begin = Math.max(Math.min(first, earliest, few), end - (BARS_MAX - 1) * ms)
-  const empty = { ok: 0, error: 0, running: 0, incomplete: 0 }
+  const empty = { traces: 0, ok: 0, error: 0, running: 0, incomplete: 0 }
   return Array.from({ length: Math.round((end - begin) / ms) + 1 }, (_, index) => {
     const at = begin + index * ms
     return byTime.get(at) ?? { from: new Date(at).toISOString(), ...empty }

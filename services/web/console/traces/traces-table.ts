@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { TraceOpinions } from '../../../platform/traces/trace-notes.ts'
-import type { ListedTrace } from '../../traces/trace-lists.ts'
+import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { count, duration, shortId } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { pill, time } from '../frame/parts.ts'
@@ -123,8 +123,8 @@ export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
   visibleText(name) || '(no name)'
 
 /** Some lines of a text, whatever breaks are in it. */
-export const excerpt = (text: string | null): Html | string =>
-  text === null ? '–' : html`<span>${visibleText(text.replace(/\s+/g, ' '))}</span>`
+export const excerpt = (text: string | null | undefined): Html | string =>
+  text == null ? '–' : html`<span>${visibleText(text.replace(/\s+/g, ' '))}</span>`
 
 const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => Html | string>> = {
   input: ({ input }) => excerpt(input),

@@ -1,4 +1,4 @@
-import type { GroupedTotals, Usage } from '../../traces/trace-lists.ts'
+import type { GroupedTotals, TraceUsage } from '../../../shared/trace-answers/lists.ts'
 import type { TraceReader } from '../../traces/trace-reader.ts'
 import type { AutomationName } from './list-page.ts'
 import { WITHOUT_REQUESTS } from './list-query.ts'
@@ -46,7 +46,7 @@ export interface UsageQuestion {
   readonly from: Date
 }
 
-type Calls = Usage['groups'][number]
+type Calls = TraceUsage['groups'][number]
 type Traces = GroupedTotals['groups'][number]
 
 /** Reads the groups, each with its name. Calls know no user: users are those of traces. */
