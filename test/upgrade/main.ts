@@ -10,7 +10,7 @@ working tree, alone again on the new schema, and not at all any more. Meanwhile 
 asked for through both, and spans are sent to both. Then every run must have completed with the same
 output, every acknowledged span must be there once, and no program may have said a word of error.
 
-  --from REF     a tag or a commit (default: the newest commit with an older schema)
+  --from REF     a tag or a commit (default: the commit before the newest migration)
   --rounds N     runs in each of the six phases (default 20)
   --json         one JSON document on standard output instead of a text
   --help         this text
