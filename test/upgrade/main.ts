@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { findFormerCommit } from './releases.ts'
 import { runUpgrade } from './run-upgrade.ts'
 
-const HELP = `npm run test:upgrade -- [options]
+const HELP = `npm run test:long -- upgrade [options]
 
 Upgrades an installation under load and takes it back once. The programs of a former release are
 bundled from its own sources, and run alone, while both databases are migrated, beside those of this
