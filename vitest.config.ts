@@ -43,7 +43,7 @@ class LongestFirst extends BaseSequencer {
 
 /** `npm run test:long`: the files that have a longer form than in `npm test`, or no other one. */
 const onlyLong = process.env['LONG_FORMS'] !== undefined
-/** Those of other commands: `npm run test:browser` and `test:crews`. */
+/** Those of its parts `browser` and `crews`. */
 const OF_OTHERS = /console\/|browser|deployments\//
 
 const withLongForms = (): string[] =>

@@ -1,6 +1,6 @@
 /**
- * `npm run crew:schema [-- DIRECTORY]`: writes `crew-contract.schema.json`, the JSON Schema of the
- * crew contract, to `docs` or to another directory, from what the platform itself reads and writes.
+ * Writes `crew-contract.schema.json`, the JSON Schema of the crew contract, to `docs` or to another
+ * directory, from what the platform itself reads and writes.
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

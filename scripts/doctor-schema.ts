@@ -1,7 +1,6 @@
 /**
- * `npm run doctor:schema [-- DIRECTORY]`: writes `doctor-report.schema.json`, the JSON Schema of
- * the diagnostic report, and of that before an installation, to `docs` or to another directory,
- * from the checks that make it.
+ * Writes `doctor-report.schema.json`, the JSON Schema of the diagnostic report, and of that before
+ * an installation, to `docs` or to another directory, from the checks that make it.
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

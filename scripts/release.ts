@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { git, gitSucceeds } from './git.ts'
 import { readOptions } from './read-options.ts'
-import { moveUnreleased } from './release/changelog.ts'
+import { dateRelease } from './release/changelog.ts'
 import { staleVersions } from './release/stale-versions.ts'
 import { readVersions, writeVersions } from './release/versions.ts'
 import type { Versions } from './release/versions.ts'
@@ -37,7 +37,7 @@ function prepare(versions: Versions): void {
   writeVersions(versions)
   const today = new Date().toISOString().slice(0, 10)
   const changelog = readFileSync('CHANGELOG.md', 'utf8')
-  writeFileSync('CHANGELOG.md', moveUnreleased(changelog, versions, today))
+  writeFileSync('CHANGELOG.md', dateRelease(changelog, versions, today))
   execFileSync('npm', ['run', '--silent', 'synth'], { stdio: ['ignore', 'ignore', 'inherit'] })
   git('add', '--all')
   const stale = staleVersions(versions)

@@ -18,9 +18,8 @@ export interface Access {
 
 /**
  * Lets nobody into the server without the password: whoever gets in may run programs as its user.
- * To be called before the server starts. Does nothing when it was done before with this password;
- * data of earlier versions, which let every local user in, are brought to it. Raises
- * `invalid_configuration`.
+ * To be called before the server starts. Does nothing when it was done before with this password.
+ * Raises `invalid_configuration`.
  */
 export async function requirePassword(access: Access): Promise<void> {
   const rules = await readFile(rulesFile(access), 'utf8')

@@ -17,12 +17,6 @@ const schema = v.object({
   staticToken: v.optional(v.string()),
 })
 
-/** All optional: the file of an earlier version lacks the keys that came later. */
-const storedSchema = v.object({
-  ...schema.entries,
-  databasePassword: v.optional(schema.entries.databasePassword),
-})
-
 /** The keys of the platform Secret, here in a file that only its owner can read. */
 export type LocalSecrets = v.InferOutput<typeof schema>
 
@@ -36,12 +30,8 @@ export async function readSecrets(directory: string): Promise<LocalSecrets> {
   const file = fileIn(directory)
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) return writeSecrets(directory, newSecrets())
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), storedSchema), text)
-  if (result.success) {
-    const { databasePassword, ...others } = result.output
-    if (databasePassword !== undefined) return { ...others, databasePassword }
-    return writeSecrets(directory, { ...others, databasePassword: newPassword() })
-  }
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text)
+  if (result.success) return result.output
   throw new AppError(
     'invalid_configuration',
     `${file} is damaged. Move the directory ${directory} elsewhere to start afresh, or choose ` +
@@ -70,8 +60,6 @@ function newSecrets(): LocalSecrets {
     oauthApiKey: randomBytes(32).toString('hex'),
     oauthEncryptionKey: randomBytes(32).toString('hex'),
     adminPassword: randomBytes(12).toString('base64url'),
-    databasePassword: newPassword(),
+    databasePassword: randomBytes(32).toString('hex'),
   }
 }
-
-const newPassword = (): string => randomBytes(32).toString('hex')

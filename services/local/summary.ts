@@ -74,7 +74,7 @@ export function describeSummary(
     `-d ${body} | sed 's/.*"status_url":"\\([^"]*\\)".*/\\1/')`
   const traceToken =
     `TRACE_TOKEN=$(COLLECTOR_JWT_SECRET=${summary.collector_jwt_secret} ` +
-    `npm run --silent collector:token -- --org ${summary.organization})`
+    `npm run --silent collector -- token --org ${summary.organization})`
   const exporter =
     `export OTEL_EXPORTER_OTLP_ENDPOINT=${summary.collector_url} ` +
     'OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer $TRACE_TOKEN"'

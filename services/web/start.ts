@@ -1,8 +1,8 @@
-import { readdir } from 'node:fs/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
+import { listMigrations } from '../shared/postgres/migration-files.ts'
 import { openDatabasePing } from '../shared/postgres/ping.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
@@ -62,7 +62,7 @@ export async function start(
   const diagnostics = {
     env: source,
     kubernetes: inClusterAddress(source),
-    schemaVersion: await countMigrations(),
+    schemaVersion: await findSchemaVersion(),
     onDiagnosis: createDiagnosisMetrics(registry),
     ...options.diagnostics,
   }
@@ -93,10 +93,10 @@ export async function start(
 }
 
 /** The number of the last migration; undefined where they do not lie beside this program. */
-async function countMigrations(): Promise<number | undefined> {
+async function findSchemaVersion(): Promise<number | undefined> {
   const folder = new URL('../platform/migrations/', import.meta.url)
-  const names = await readdir(folder).catch(() => [])
-  return names.filter((name) => name.endsWith('.sql')).length || undefined
+  const names = await listMigrations(folder).catch(() => [])
+  return Number.parseInt(names.at(-1) ?? '', 10) || undefined
 }
 
 type Collector = Pick<SpanSenderOptions, 'collectorUrl' | 'secret'>

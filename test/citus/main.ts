@@ -4,7 +4,7 @@ import { runMove } from './run-move.ts'
 import { LEFT_OUT, runSuite } from './run-suite.ts'
 import { startNodes } from './stage.ts'
 
-const HELP = `npm run test:citus -- [options]
+const HELP = `npm run test:long -- citus [options]
 
 Starts the Citus of test/citus/lab.sh and tests the trace collector on it, in three parts:
 

@@ -49,7 +49,7 @@ function reasonToSkip({ ifWarm }: Options): string | undefined {
   if (missing.length > 0) return `it needs ${missing.join('; ')}`
   const cold = ifWarm ? coldParts() : []
   return cold.length > 0
-    ? `not built yet: ${cold.join(', ')} (npm run test:cluster builds them)`
+    ? `not built yet: ${cold.join(', ')} (npm run test:long -- cluster builds them)`
     : undefined
 }
 

@@ -3,7 +3,7 @@ import { steps } from './walk/steps.ts'
 
 const list = steps.map(({ name, sentence }) => `  ${name.padEnd(17)} ${sentence}`).join('\n')
 
-export const HELP = `npm run test:cluster -- [options]
+export const HELP = `npm run test:long -- cluster [options]
 
 Brings up a Kubernetes of one node in namespaces of its own, installs the platform on it from this
 checkout, and walks through what an operator does and what may go wrong. README.md beside this

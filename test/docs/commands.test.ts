@@ -41,8 +41,8 @@ function helpOf(program: string, ...args: readonly string[]): string | undefined
  * What a script of package.json says about its options; npm itself would only take its time. Those
  * that are compiled at each start are asked in the long form alone: `npm run test:long`.
  */
-function helpOfScript(name: string): string | undefined {
-  const script = bundledScript(name)
+function helpOfScript(name: string, command = ''): string | undefined {
+  const script = `${bundledScript(name)} ${command}`
   return isLong || !script.includes('--import tsx')
     ? helpOf('sh', '-c', `${script} --help`)
     : undefined
@@ -68,9 +68,21 @@ function checkNpm([first = '', ...words]: Command): string[] {
   const own = isRun ? rest : words.filter((word) => word !== '--silent')
   const separator = own.indexOf('--')
   if (separator < 0) return []
-  if (name === 'doctor') return checkDoctor(own.slice(separator + 1))
-  if (name === 'task') return checkTask(own.slice(separator + 1))
-  return unknownOptions(own.slice(separator + 1), helpOfScript(name))
+  const given = own.slice(separator + 1)
+  return name === 'task' ? checkTask(given) : checkScript(name, given)
+}
+
+/** Scripts whose first word may be a command with a help of its own. */
+const WITH_COMMANDS: Readonly<Record<string, RegExp>> = {
+  collector: /^[a-z]/,
+  doctor: /^bundle$/,
+  'test:long': /^[a-z]/,
+}
+
+function checkScript(name: string, words: Command): string[] {
+  const [first = ''] = words
+  const command = WITH_COMMANDS[name]?.test(first) ? first : ''
+  return unknownOptions(words, helpOfScript(name, command))
 }
 
 const checkTask = ([task = '']: Command): string[] =>
@@ -78,16 +90,10 @@ const checkTask = ([task = '']: Command): string[] =>
     ? []
     : [`no task ${task}`]
 
-const checkDoctor = ([first = '', ...rest]: Command): string[] =>
-  first === 'bundle'
-    ? unknownOptions(rest, helpOf('sh', '-c', `${bundledScript('doctor')} bundle --help`))
-    : unknownOptions([first, ...rest], helpOfScript('doctor'))
-
 const PROGRAMS_OF_IMAGES: Readonly<Record<string, (words: Command) => string[]>> = {
   'build/tasks/main.js': checkTask,
-  'build/doctor.mjs': (words) => checkDoctor(words),
-  'build/collector/main.js': ([name = '', ...rest]) =>
-    unknownOptions(rest, helpOfScript(`collector:${name}`)),
+  'build/doctor.mjs': (words) => checkScript('doctor', words),
+  'build/collector/main.js': (words) => checkScript('collector', words),
   'build/worker/main.js': ([name = '', ...rest]) =>
     name === 'verify-builds' ? unknownOptions(rest, VERIFY_BUILDS_USAGE) : [`no command ${name}`],
 }

@@ -6,7 +6,7 @@ import type { FaultReport } from './run-faults.ts'
 import { testWebhooks } from './webhooks/main.ts'
 import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 
-const HELP = `npm run test:faults -- [runs | webhooks] [options]
+const HELP = `npm run test:long -- faults [runs | webhooks] [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly

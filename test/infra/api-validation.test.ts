@@ -10,7 +10,7 @@ import { TAKEN_BY_KUBERNETES } from './support/refused-values.ts'
 
 if (!isBuilt()) {
   console.log(
-    "Kubernetes' own validation is skipped: npm run test:fuzz builds it where there is Go.",
+    "Kubernetes' own validation is skipped: npm run test:long -- fuzz builds it where there is Go.",
   )
 }
 
@@ -41,7 +41,7 @@ describe.skipIf(!isBuilt())("the validation of Kubernetes' API server", () => {
     },
   )
 
-  it('takes the manifests of 5 random sets of values (npm run test:fuzz: of 1,000)', () => {
+  it('takes the manifests of 5 random sets of values (npm run test:long -- fuzz: of 1,000)', () => {
     expect(problemsOfRandomValues(5)).toEqual([])
   }, 180_000)
 

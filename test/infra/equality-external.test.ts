@@ -11,7 +11,7 @@ import { sensible } from './support/sensible-values.ts'
 /** All that opens ports beside others. */
 const ALL_PORTS = { collector: { grpc: { enabled: true } }, dbProxy: { enabled: true } }
 
-describe('the chart and the plain manifests (npm run test:fuzz tries 5,000 sets)', () => {
+describe('the chart and the plain manifests (npm run test:long -- fuzz tries 5,000 sets)', () => {
   it(`are the same objects for ${SETS} random sets with an external PostgreSQL or a proxy`, () => {
     checkEquality({ postgres: false, numRuns: SETS })
   }, 180_000)

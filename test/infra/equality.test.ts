@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest'
 import { checkEquality, SETS } from './support/equality.ts'
 
-describe('the chart and the manifests (npm run test:fuzz tries 5,000 sets)', () => {
+describe('the chart and the manifests (npm run test:long -- fuzz tries 5,000 sets)', () => {
   it(`are the same objects for ${SETS} random sets of values with PostgreSQL inside`, () => {
     checkEquality({ postgres: true, numRuns: SETS })
   }, 180_000)

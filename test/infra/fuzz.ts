@@ -5,7 +5,7 @@ import { buildApiValidation, problemsOfRandomValues } from './support/api-valida
 import { checkEquality } from './support/equality.ts'
 
 const DATABASES = ['cluster', 'external'] as const
-const USAGE = `Usage: npm run test:fuzz -- [options]
+const USAGE = `Usage: npm run test:long -- fuzz [options]
 
   --equal N       random sets of which chart and manifests are compared (5000)
   --validated N   random sets whose objects the validation of Kubernetes sees (1000)

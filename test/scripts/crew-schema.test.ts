@@ -12,12 +12,12 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const text = readFileSync(join(root, 'docs/crew-contract.schema.json'), 'utf8')
 
 describe('the JSON Schema of the crew contract', () => {
-  it('is what `npm run crew:schema` writes', () => {
+  it('is what `npm run schemas` writes', () => {
     const directory = mkdtempSync(join(tmpdir(), 'crew-schema-'))
-    execFileSync('sh', ['-c', `${bundledScript('crew:schema')} ${directory}`], { cwd: root })
+    execFileSync('sh', ['-c', `${bundledScript('schemas')} ${directory}`], { cwd: root })
     const written = readFileSync(join(directory, 'crew-contract.schema.json'), 'utf8')
     rmSync(directory, { recursive: true })
-    expect(text === written, 'it is stale: run `npm run crew:schema` and commit it').toBe(true)
+    expect(text === written, 'it is stale: run `npm run schemas` and commit it').toBe(true)
   })
 
   const at = '2026-11-22T12:00:00Z'

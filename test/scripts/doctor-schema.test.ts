@@ -8,12 +8,12 @@ import { bundledScript } from '../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-it('the JSON Schema of the report is what `npm run doctor:schema` writes', () => {
+it('the JSON Schema of the report is what `npm run schemas` writes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'doctor-schema-'))
-  execFileSync('sh', ['-c', `${bundledScript('doctor:schema')} ${directory}`], { cwd: root })
+  execFileSync('sh', ['-c', `${bundledScript('schemas')} ${directory}`], { cwd: root })
   const [text, written] = [join(root, 'docs'), directory].map((folder) =>
     readFileSync(join(folder, 'doctor-report.schema.json'), 'utf8'),
   )
   rmSync(directory, { recursive: true })
-  expect(text === written, 'it is stale: run `npm run doctor:schema` and commit it').toBe(true)
+  expect(text === written, 'it is stale: run `npm run schemas` and commit it').toBe(true)
 })

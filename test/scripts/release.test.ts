@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { moveUnreleased } from '../../scripts/release/changelog.ts'
+import { dateRelease } from '../../scripts/release/changelog.ts'
 import { createScratchRepository, runIn, runScript } from './scratch-repository.ts'
 import { isLong } from '../support/long.ts'
 
@@ -48,6 +48,7 @@ describe('npm run release', () => {
   })
 
   it('shows what it would do, and changes nothing', () => {
+    change('CHANGELOG.md', unreleased)
     const before = git('rev-parse', 'HEAD')
     const { code, stdout } = release('--platform', '2.0.0', '--chart', '2.1.0', '--dry-run')
     expect(code).toBe(0)
@@ -130,15 +131,25 @@ describe('the section "Unreleased" of the changelog', () => {
 
   it('becomes that of the release, below a new one', () => {
     const changelog = '# Changelog\n\n## Unreleased\n\n- A\n\n## 0.9.0 (2026-01-01)\n\n- B\n'
-    expect(moveUnreleased(changelog, versions, '2026-02-03')).toBe(
+    expect(dateRelease(changelog, versions, '2026-02-03')).toBe(
       '# Changelog\n\n## Unreleased\n\n## 1.0.0 (2026-02-03)\n\nChart 2.0.0, collector 3.0.0.\n' +
         '\n- A\n\n## 0.9.0 (2026-01-01)\n\n- B\n',
     )
   })
 
+  it('gives way to a section that has the version already, which gets the date', () => {
+    const changelog = '# Changelog\n\n## Unreleased\n\n## 1.0.0\n\n- A\n'
+    expect(dateRelease(changelog, versions, '2026-02-03')).toBe(
+      '# Changelog\n\n## Unreleased\n\n## 1.0.0 (2026-02-03)\n\nChart 2.0.0, collector 3.0.0.\n' +
+        '\n- A\n',
+    )
+    const both = changelog.replace('## Unreleased\n', '$&\n- B\n')
+    expect(() => dateRelease(both, versions, '2026-02-03')).toThrow('"## 1.0.0" already')
+  })
+
   it('must exist, once', () => {
     for (const changelog of ['# Changelog\n', '\n## Unreleased\n\n- A\n\n## Unreleased\n\n- B\n']) {
-      expect(() => moveUnreleased(changelog, versions, '2026-02-03')).toThrow('one section')
+      expect(() => dateRelease(changelog, versions, '2026-02-03')).toThrow('one section')
     }
   })
 })

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 
-/** Every page is tried in all of its looks: `npm run test:browser`. */
+/** Every page is tried in all of its looks: `npm run test:long -- browser`. */
 export const inEveryLook = process.env['BROWSER'] === 'all'
 
 /** What the colours of a scheme can break. */
@@ -21,7 +21,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /**
  * Holds a page against every rule of axe-core, WCAG and best practice, in its own width, in the
  * dark, or in one of these widths: the same one each time, so that the pages of a test have all of
- * them in turn. `npm run test:browser` tries them all, with the rules about colours in the dark.
+ * them in turn. `npm run test:long -- browser` tries all, with the rules about colours in the dark.
  */
 export async function expectAccessible(page: Page, widths: readonly number[] = []): Promise<void> {
   const looks: readonly Look[] = [

@@ -9,7 +9,7 @@ const SLOWEST = 10
 /** What files say on the console, when they are loaded, of the tests that cannot run here. */
 const WHY_SKIPPED =
   /skipped|on the PATH|recorded|\b(?:not|nothing is|nothing was) (?:tried|tested|run|read)\b/
-const LONG_FORM = 'more time is needed: npm run test:long, test:browser and test:crews take it'
+const LONG_FORM = 'more time is needed: npm run test:long takes it, alone, with browser or crews'
 
 interface Room {
   readonly left: Set<string>

@@ -1,4 +1,4 @@
-/** Asked for the long form of a test: `npm run test:long`, `test:browser` or `test:crews`. */
+/** Asked for the long form of a test: `npm run test:long`, alone, with `browser` or `crews`. */
 export const isLong = ['FUZZ_RUNS', 'BROWSER', 'CREWS'].some(
   (name) => process.env[name] !== undefined,
 )

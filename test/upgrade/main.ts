@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { findFormerCommit } from './releases.ts'
 import { runUpgrade } from './run-upgrade.ts'
 
-const HELP = `npm run test:upgrade -- [options]
+const HELP = `npm run test:long -- upgrade [options]
 
 Upgrades an installation under load and takes it back once. The programs of a former release are
 bundled from its own sources, and run alone, while both databases are migrated, beside those of this
@@ -10,7 +10,7 @@ working tree, alone again on the new schema, and not at all any more. Meanwhile 
 asked for through both, and spans are sent to both. Then every run must have completed with the same
 output, every acknowledged span must be there once, and no program may have said a word of error.
 
-  --from REF     a tag or a commit (default: the newest commit with an older schema)
+  --from REF     a tag or a commit (default: the commit before the newest migration)
   --rounds N     runs in each of the six phases (default 20)
   --json         one JSON document on standard output instead of a text
   --help         this text

@@ -18,9 +18,10 @@ async function git(...args: readonly string[]): Promise<string> {
   return (await run('git', args, { cwd: ROOT })).stdout.trim()
 }
 
-/** Finds the newest commit whose schema is older than this one's: what comes before a migration. */
+/** Finds the commit before the newest migration, or before the baseline where there is none. */
 export async function findFormerCommit(): Promise<string> {
-  const added = await git('log', '-1', '--format=%H', '--diff-filter=A', '--', ...MIGRATIONS)
+  const options = ['-1', '--format=%H', '--no-renames', '--diff-filter=A']
+  const added = await git('log', ...options, '--', ...MIGRATIONS)
   if (added === '') throw new Error('no commit added a migration; name a release with --from')
   return git('rev-parse', `${added}^`)
 }

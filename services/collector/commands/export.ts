@@ -10,7 +10,7 @@ import type { Command, Output } from './command.ts'
 import { readLines } from './lines.ts'
 import { readArguments } from './options.ts'
 
-const USAGE = `Usage: npm run --silent collector:export -- --url URL --from TIME [options]
+const USAGE = `Usage: npm run --silent collector -- export --url URL --from TIME [options]
        node build/collector/main.js export --url URL --from TIME [options]
 
 Writes the spans that start in a range of time as lines of OTLP JSON, in the order of their start.

@@ -11,7 +11,7 @@ import { readLines } from './lines.ts'
 import type { Line } from './lines.ts'
 import { readCommandLine } from './options.ts'
 
-const USAGE = `Usage: npm run --silent collector:import -- FILE… --url URL [options]
+const USAGE = `Usage: npm run --silent collector -- import FILE… --url URL [options]
        node build/collector/main.js import FILE… --url URL [options]
 
 Sends the lines of OTLP JSON in these files to the collector, such as those of an export; - is the

@@ -10,7 +10,7 @@ import { readSpansAgain } from '../store/roll-ups/read-again.ts'
 import { readArguments } from './options.ts'
 import type { Command } from './command.ts'
 
-const USAGE = `Usage: npm run --silent collector:rebuild -- [options]
+const USAGE = `Usage: npm run --silent collector -- rebuild [options]
        node build/collector/main.js rebuild [options]
 
 Empties the roll-ups (the tables traces and usage_hourly) and makes them anew from the spans: after

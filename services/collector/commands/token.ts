@@ -13,9 +13,9 @@ import type { Command } from './command.ts'
 import { readArguments, readSecret } from './options.ts'
 import { listRevoked, revoke } from './revoke.ts'
 
-const USAGE = `Usage: npm run --silent collector:token -- [options]
-       npm run --silent collector:token -- revoke ID [--reason TEXT]
-       npm run --silent collector:token -- revoked
+const USAGE = `Usage: npm run --silent collector -- token [options]
+       npm run --silent collector -- token revoke ID [--reason TEXT]
+       npm run --silent collector -- token revoked
        node build/collector/main.js token …
 
 Prints a token for the collector on standard output, and its id beside it on standard error. The

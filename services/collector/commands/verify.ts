@@ -8,7 +8,7 @@ import { createCanary, findDifference } from './canary.ts'
 import type { Command, Output } from './command.ts'
 import { readArguments } from './options.ts'
 
-const USAGE = `Usage: npm run --silent collector:verify -- --url URL [options]
+const USAGE = `Usage: npm run --silent collector -- verify --url URL [options]
        node build/collector/main.js verify --url URL [options]
 
 Writes a small trace to the collector over OTLP, reads it back, and compares. The secret comes from

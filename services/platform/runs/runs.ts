@@ -65,7 +65,7 @@ export interface Run {
   /** The run that it follows; null: none, or one whose retention is over. */
   readonly originId: string | null
   readonly originAction: OriginAction | null
-  /** Null for runs from before it was kept, as is the name of the starter. */
+  /** Null where it is not known, as is the name of the starter. */
   readonly trigger: Trigger | null
   readonly starterName: string | null
 }
@@ -129,7 +129,7 @@ export async function kickoff(sql: Queryable, request: Kickoff): Promise<string>
   })
 }
 
-/** Of plain kickoffs it is the hash of the inputs alone, as earlier versions wrote it. */
+/** Of plain kickoffs it is the hash of the inputs alone. */
 function hashOf({ inputs, origin }: Kickoff): Buffer {
   const text = JSON.stringify(inputs)
   const of = origin ? JSON.stringify([text, origin.id, origin.action, origin.fromStep]) : text

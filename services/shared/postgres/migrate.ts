@@ -1,34 +1,14 @@
-import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { buildIndexes, readIndexes } from './build-indexes.ts'
-import type { IndexDefinition } from './build-indexes.ts'
+import { buildIndexes } from './build-indexes.ts'
 import { sqlState } from './failures.ts'
 import type { Database, Transaction } from './database.ts'
+import { readMigrations } from './migration-files.ts'
+import type { AppliedMigration, Migration, Replaced } from './migration-files.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 
-interface Migration {
-  readonly version: number
-  readonly name: string
-  readonly checksum: string
-  readonly statements: string
-  /** The oldest schema version whose programs work on what it leaves. */
-  readonly safeFrom: number
-  /** All that it creates, if that is nothing but indexes. */
-  readonly indexes: readonly IndexDefinition[]
-}
-
-/** A migration as a database has recorded it. */
-export interface AppliedMigration {
-  readonly version: number
-  readonly name: string
-  readonly checksum: string
-}
-
 interface Applied extends AppliedMigration {
-  /** Null: of a program that did not keep it. */
-  readonly safeFrom: number | null
+  readonly safeFrom: number
 }
 
 /** Any number: what matters is that every replica of every version takes the same lock. */
@@ -43,8 +23,10 @@ const LOCK = 7_310_452_117
  *
  * A file leaves a schema on which older programs work, so that old and new replicas can run beside
  * each other, and a release can be taken back. One that cannot says from which version on they do:
- * `-- contract: safe from 0031`. Raises `schema_mismatch` when an applied file was changed, and
- * when the database is newer than this program and no longer safe for it.
+ * `-- contract: safe from 0051`. A database that has all files that a baseline replaces has the
+ * baseline, and keeps its record of them. Raises `schema_mismatch` when an applied file was
+ * changed, when the database has only some of those files, and when it is newer than this program
+ * and no longer safe for it.
  */
 export async function migrate(sql: Database, folder: URL, log: Log): Promise<number> {
   return migrateWith(sql, await readMigrations(folder), log)
@@ -68,11 +50,13 @@ export async function migrateAsFormer(
 ): Promise<void> {
   const migrations = await readMigrations(folder)
   // What this program does not know it cannot make, be it safe or not.
-  checkHistory(
-    applied.map((migration) => ({ ...migration, safeFrom: null })),
-    migrations,
+  const rows = applied.map((migration) => ({ ...migration, safeFrom: migration.version }))
+  const last = Math.max(...checkHistory(rows, migrations))
+  await migrateWith(
+    sql,
+    migrations.filter(({ version }) => version <= last),
+    log,
   )
-  await migrateWith(sql, migrations.slice(0, applied.length), log)
 }
 
 async function migrateWith(
@@ -90,26 +74,20 @@ async function migrateWith(
         applied_at timestamptz not null default now(),
         safe_from int
       )`
-    await addSafeFrom(tx)
+    // A table that is too old to be taken over may lack the column.
     const rows = await tx<Applied[]>`
-      select version, name, checksum, safe_from from schema_migrations order by version`
-    checkHistory(rows, migrations)
-    return new Set(rows.map(({ version }) => version))
+      select version, name, checksum,
+        coalesce((to_jsonb(m) ->> 'safe_from')::int, version) as safe_from
+      from schema_migrations m order by version`
+    return checkHistory(rows, migrations)
   })
-  tellIfNewer(Math.max(0, ...applied), migrations.length, log)
+  const last = migrations.at(-1)?.version ?? 0
+  tellIfNewer(Math.max(0, ...applied), last, log)
   for (const migration of migrations.filter(({ version }) => !applied.has(version))) {
     await buildIndexes(sql, migration.indexes, log)
     await applyPatiently(sql, migration, log)
   }
-  return migrations.at(-1)?.version ?? 0
-}
-
-/** Tables of earlier programs lack it. Asks first: the change locks the table. */
-async function addSafeFrom(tx: Transaction): Promise<void> {
-  const [column] = await tx`
-    select from pg_attribute
-    where attrelid = 'schema_migrations'::regclass and attname = 'safe_from'`
-  if (!column) await tx`alter table schema_migrations add column safe_from int`
+  return last
 }
 
 function tellIfNewer(database: number, program: number, log: Log): void {
@@ -159,62 +137,60 @@ async function lock(tx: Transaction): Promise<void> {
   await tx`select pg_advisory_xact_lock(${LOCK})`
 }
 
-async function readMigrations(folder: URL): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
-  const migrations = await Promise.all(names.map((name) => readMigration(folder, name)))
-  migrations.forEach(({ version, name }, index) => {
-    if (version !== index + 1) {
-      throw new AppError(
-        'schema_mismatch',
-        `Migration ${name} should have the number ${index + 1}: ` +
-          `files are numbered from 1 without gaps.`,
-      )
-    }
-  })
-  return migrations
+/** Returns the versions that a database has. Raises `schema_mismatch` where it has others. */
+function checkHistory(
+  applied: readonly Applied[],
+  migrations: readonly Migration[],
+): ReadonlySet<number> {
+  const [first] = migrations
+  const rows = first?.replaces ? takeOver(applied, first, first.replaces) : applied
+  const known = new Map(migrations.map((migration) => [migration.version, migration]))
+  for (const row of rows) {
+    const ours = known.get(row.version)
+    if (ours) checkSame(row, ours)
+    else checkNewer(row, migrations.at(-1)?.version ?? 0)
+  }
+  return new Set(rows.map(({ version }) => version))
 }
 
-const CONTRACT = /^-- contract: safe from (\d{4})$/m
-
-async function readMigration(folder: URL, name: string): Promise<Migration> {
-  const statements = await readFile(new URL(name, folder), 'utf8')
-  const checksum = createHash('sha256').update(statements).digest('hex')
-  const indexes = readIndexes(statements)
-  const version = Number.parseInt(name, 10)
-  const safeFrom = Number(CONTRACT.exec(statements)?.[1] ?? 1)
-  if (safeFrom > version) {
+/** Puts the baseline in the place of the files that it stands for. */
+function takeOver(
+  applied: readonly Applied[],
+  { version, name, checksum, safeFrom }: Migration,
+  { release, files }: Replaced,
+): readonly Applied[] {
+  if (!applied.some((row) => row.version < version)) return applied
+  const former = applied.filter((row) => row.version <= version)
+  const last = former.at(-1)
+  if (former.length < files.length) {
     throw new AppError(
       'schema_mismatch',
-      `Migration ${name} is said to be safe from version ${safeFrom}, which comes after it. ` +
-        `Name the first version whose programs work on what it leaves, ${version} at the latest.`,
+      `The database has schema version ${last?.version} (${last?.name}). This program takes it ` +
+        `over from version ${version} on: install ${release} first, whose migrations lead there, ` +
+        'and this one then.',
     )
   }
-  return { version, name, checksum, statements, safeFrom, indexes }
+  former.forEach((row, index) => checkSame(row, files[index]))
+  const rest = applied.filter((row) => row.version > version)
+  return [{ version, name, checksum, safeFrom }, ...rest]
 }
 
-function checkHistory(applied: readonly Applied[], migrations: readonly Migration[]): void {
-  const known = new Map(migrations.map((migration) => [migration.version, migration]))
-  for (const row of applied) {
-    const ours = known.get(row.version)
-    if (!ours) checkNewer(row, migrations.length)
-    else if (ours.checksum !== row.checksum) {
-      throw new AppError(
-        'schema_mismatch',
-        `Migration ${ours.name} differs from the one that was applied to this database. ` +
-          `Applied files never change: restore it and put the change into a new file.`,
-      )
-    }
-  }
+function checkSame(row: Applied, ours: AppliedMigration | undefined): void {
+  if (ours?.checksum === row.checksum) return
+  throw new AppError(
+    'schema_mismatch',
+    `Migration ${row.name} differs from the one that was applied to this database. ` +
+      `Applied files never change: restore it and put the change into a new file.`,
+  )
 }
 
 /** Raises `schema_mismatch` unless programs of our version work on what a newer one has applied. */
 function checkNewer({ version, name, safeFrom }: Applied, ours: number): void {
-  if (safeFrom !== null && safeFrom <= ours) return
-  const needed = safeFrom ?? version
+  if (safeFrom <= ours) return
   throw new AppError(
     'schema_mismatch',
     `The database has schema version ${version} (${name}), on which programs work that know ` +
-      `version ${needed} or later; this one knows up to ${ours}. ` +
+      `version ${safeFrom} or later; this one knows up to ${ours}. ` +
       `Run a newer program, or restore a backup from before the upgrade.`,
   )
 }

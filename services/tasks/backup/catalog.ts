@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/errors.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
-import type { AppliedMigration } from '../../shared/postgres/migrate.ts'
+import type { AppliedMigration } from '../../shared/postgres/migration-files.ts'
 import type { SequenceNote, TableNote } from './notes.ts'
 
 /** The schema that the program's own tables are in. */

@@ -18,8 +18,8 @@ export const formerRelease = {
 } as const
 
 /**
- * Returns the last commit with a schema of the main database that is older than this one, which
- * stands for the release before. Raises where the history is not there.
+ * Returns the commit before the newest migration of the main database, which stands for the release
+ * before. Raises where the history is not there.
  */
 async function findCommit(): Promise<string> {
   const git = (line: readonly string[]) => command(['git', ...line], { cwd: repository })

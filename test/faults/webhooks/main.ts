@@ -18,7 +18,7 @@ interface Options {
   readonly onKill: (killed: number) => void
 }
 
-/** `npm run test:faults -- webhooks`, on a PostgreSQL of its own. */
+/** `npm run test:long -- faults webhooks`, on a PostgreSQL of its own. */
 export async function testWebhooks({ kills, seed, onKill }: Options): Promise<WebhookFaultReport> {
   const directory = await mkdtemp(join(tmpdir(), 'webhook-faults-'))
   await chmod(directory, 0o755)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { runFaults } from '../../faults/run-faults.ts'
 import { programPath } from '../../support/program.ts'
 
-/** The short form of `npm run test:faults`, over HTTP and gRPC at once. */
+/** The short form of `npm run test:long -- faults`, over HTTP and gRPC at once. */
 it('loses and doubles no acknowledged span when killed under load (SPEC 1.5)', async () => {
   const seed = Math.floor(Math.random() * 1e9)
   const main = programPath('collector')

@@ -1,9 +1,9 @@
-import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addressUrl } from '../../support/address-url.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
+import { listMigrations } from '../../../services/shared/postgres/migration-files.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { runProgram } from '../../support/program.ts'
@@ -44,12 +44,12 @@ describe('the migration (SPEC 9, appendix)', () => {
     const applied = lines.filter((line) => line.includes('migration applied'))
     const names = applied.map((line) => /"name":"([^"]+)"/.exec(line)?.[1])
     const folder = new URL('../../../services/collector/migrations/', import.meta.url)
-    const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+    const files = await listMigrations(folder)
     expect(new Set(names)).toEqual(new Set(files))
     expect(names.length).toBe(files.length)
     const sql = connectDatabase(parseAddress(url), { name: 'test', max: 1 })
     const versions = await sql`select version from schema_migrations order by version`
-    expect(versions).toEqual(files.map((_, index) => ({ version: index + 1 })))
+    expect(versions).toEqual(files.map((name) => ({ version: Number.parseInt(name, 10) })))
     await sql.end()
   })
 

@@ -204,7 +204,7 @@ describe('doctor bundle', () => {
       /^2026-11-22T12:00:00Z started/,
     )
     expect(files.get('pods/platform-web-1/report.json')).toContain('db_unreachable')
-    expect(files.get('databases/main/migrations.json')).toContain('0001_organizations')
+    expect(files.get('databases/main/migrations.json')).toContain('0047_baseline')
   })
 
   it('works while everything is down, and says what could not be read', async () => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { faultRuns } from '../../faults/runs/run-faults.ts'
 import { programPath } from '../../support/program.ts'
 
-/** The short form of `npm run test:faults -- runs`. */
+/** The short form of `npm run test:long -- faults runs`. */
 it('pays for no step twice when worker, crew and database are killed or replaced', async () => {
   const seed = Math.floor(Math.random() * 1e9)
   const programs = dirname(dirname(programPath('worker')))

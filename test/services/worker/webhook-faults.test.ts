@@ -8,7 +8,7 @@ import { useDatabase } from '../../support/use-database.ts'
 
 const database = useDatabase()
 
-/** The short form of `npm run test:faults -- webhooks`. */
+/** The short form of `npm run test:long -- faults webhooks`. */
 it('tells webhooks of each event, in order, when senders and receivers are killed', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'webhooks-'))
   const seed = Math.floor(Math.random() * 1e9)

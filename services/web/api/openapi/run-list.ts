@@ -53,7 +53,7 @@ export const runListSchemas = (of: { readonly failure: unknown; readonly usage: 
     trigger: {
       type: ['string', 'null'],
       enum: [...TRIGGERS, null],
-      description: 'What started it; null for runs from before that was kept.',
+      description: 'What started it; null where that is not known.',
     },
     started_by: nullable('string', {
       description: 'The name of the person, the token, the client or the schedule.',

@@ -83,7 +83,7 @@ export function ranFor({ startedAt, finishedAt }: Times, now: Date = new Date())
   return startedAt ? duration((finishedAt ?? now).getTime() - startedAt.getTime()) : '–'
 }
 
-/** Who started a run, and by what; a dash for a run from before that was kept. */
+/** Who started a run, and by what; a dash where that is not known. */
 export const starterOf = ({
   trigger,
   starterName,

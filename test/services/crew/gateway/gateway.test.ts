@@ -14,7 +14,7 @@ const KEY = 'sk-gateway'
 const LONG_MS = 600_000
 
 if (isLive && !hasUv) throw new Error('LiteLLM cannot be installed: uv is not on the PATH')
-if (!isLive) console.warn('LiteLLM answers as it was recorded; npm run test:gateway asks it')
+if (!isLive) console.warn('LiteLLM answers as recorded; npm run test:long -- gateway asks it')
 
 let upstream: Awaited<ReturnType<typeof startUpstream>>
 let recording: Awaited<ReturnType<typeof startRecording>>

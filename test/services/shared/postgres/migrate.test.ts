@@ -82,28 +82,6 @@ describe('migrate', () => {
     })
   })
 
-  it('refuses a newer one of a program that did not keep for whom it is safe', async () => {
-    await sql`
-      create table schema_migrations (version int primary key, name text not null,
-        checksum text not null, applied_at timestamptz not null default now())`
-    await sql`insert into schema_migrations values (2, '0002_second.sql', 'x')`
-    await expect(migrate(sql, folder, log)).rejects.toMatchObject({
-      code: 'schema_mismatch',
-      message: expect.stringContaining('version 2 or later; this one knows up to 1'),
-    })
-  })
-
-  it('goes on from the table of a program that did not keep for whom a file is safe', async () => {
-    await migrate(sql, folder, log)
-    await sql`alter table schema_migrations drop column safe_from`
-    await write('0002_second.sql', 'select 1;')
-    expect(await migrate(sql, folder, log)).toBe(2)
-    expect(await sql`select safe_from from schema_migrations order by version`).toEqual([
-      { safeFrom: null },
-      { safeFrom: 1 },
-    ])
-  })
-
   it('refuses a file that is safe from a version after it', async () => {
     await write('0002_second.sql', '-- contract: safe from 0003\nselect 1;')
     await expect(migrate(sql, folder, log)).rejects.toThrow(

@@ -9,8 +9,10 @@ import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { start as startCollector } from '../../../../services/collector/start.ts'
 import { start as startWeb } from '../../../../services/web/start.ts'
+import { MIGRATIONS } from '../../../../services/tasks/migrations.ts'
 import { runTask } from '../../../../services/tasks/start.ts'
 import { addressUrl } from '../../../support/address-url.ts'
+import { recordFormerFiles } from '../../../support/former-ledger.ts'
 import { formerPostgres, startFormerPostgres } from '../../../support/former-postgres.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 import { bearer, createHarness, environment, silent } from '../../collector/support/harness.ts'
@@ -211,6 +213,18 @@ describe('a backup', () => {
     })
     await expect(use(wrong.DATABASE_URL, (sql) => sql`select 1`)).rejects.toThrow('does not exist')
   })
+
+  it(
+    'of databases that were taken over is restored and compared like others',
+    async () => {
+      await recordFormerFiles(main.sql, MIGRATIONS.main)
+      await recordFormerFiles(traces.sql, MIGRATIONS.collector)
+      const place = { BACKUP_DIRECTORY: await copies() }
+      await task(['backup:create'], place)
+      expect(await task(['backup:list'], place)).toMatch(/; restored and compared$/)
+    },
+    PATIENCE_MS,
+  )
 
   it('has neither a key nor a passphrase nor a row in clear', async () => {
     const [name = ''] = (await task(['backup:list'])).split(' ')

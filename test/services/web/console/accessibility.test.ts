@@ -11,7 +11,7 @@ import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 
 const TITLE =
-  'pages of each kind (npm run test:browser: all, in each look) against the rules of accessibility'
+  'pages of each kind (test:long -- browser: all, in each look) against the rules of accessibility'
 
 /** What a page is of, by its path: `/tokens`, or `/automations/1/tokens`. */
 function kindOf(path: string): string | undefined {

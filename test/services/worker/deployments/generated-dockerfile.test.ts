@@ -13,7 +13,7 @@ import { plainProject, shouter } from './crew-projects.ts'
 import type { Project } from './crew-projects.ts'
 
 /** It takes a minute. */
-const whyNot = process.env['CREWS'] === undefined ? 'npm run test:crews does' : whyNoBuildah()
+const whyNot = process.env['CREWS'] === undefined ? 'test:long -- crews does' : whyNoBuildah()
 if (whyNot !== undefined) console.log(`No generated Dockerfile is built: ${whyNot}.`)
 const PATIENCE = { timeout: 60_000 }
 

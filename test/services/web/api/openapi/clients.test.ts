@@ -12,7 +12,7 @@ import { says } from '../../../crew/fake-model.ts'
 import { environment } from '../../support/platform.ts'
 import { openRunningPlatform } from '../../support/running-platform.ts'
 
-/** `all` installs the generators too: `npm run test:clients`. */
+/** `all` installs the generators too: `npm run test:long -- clients`. */
 const isLong = process.env['CLIENTS'] === 'all'
 const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url))
 const PROGRAMS = fileURLToPath(new URL('programs/', import.meta.url))

@@ -15,8 +15,8 @@ import { CACHE, folderOf, missingOf, TOOLCHAINS, writeFiles } from './programs.t
 import { ANSWER, startStubModel, TOKENS } from './stub-model.ts'
 
 /**
- * `all` installs every SDK that the machine has a toolchain for, `npm run test:sdks`; the word of a
- * program in the page's addresses, such as `langchain`, that one alone.
+ * `all`, `npm run test:long -- sdks`, installs every SDK that the machine has a toolchain for; the
+ * word of a program in the page's addresses, such as `langchain`, that one alone.
  */
 const isLong = (process.env['SDKS'] ?? '') !== ''
 const QUESTION = 'How warm is it in Paris?'
@@ -25,7 +25,7 @@ const { all } = createSettings()
 
 /** Why a program is not run here; undefined when it is. */
 function reasonToSkip(setting: Setting): string | undefined {
-  if (!isLong) return setting.key === 'node' ? undefined : 'only npm run test:sdks installs it'
+  if (!isLong) return setting.key === 'node' ? undefined : 'only test:long -- sdks installs it'
   if (!['all', setting.key].includes(process.env['SDKS'] ?? '')) return 'SDKS names another one'
   const missing = missingOf(TOOLCHAINS[setting.key])
   return missing && `${missing} is not on the PATH`
