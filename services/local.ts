@@ -294,7 +294,7 @@ async function main(): Promise<void> {
   }
 }
 
-await main().catch((thrown: unknown) => {
+void main().catch((thrown: unknown) => {
   say(explain(thrown))
   process.exit(1)
 })
