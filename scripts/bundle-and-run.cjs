@@ -63,6 +63,8 @@ const OPTIONS = {
   // Packages that start a program or load a file of their own, which they find beside themselves.
   external: ['esbuild', 'tsx'],
   platform: 'node',
+  // Of an ES module only what is used is bundled.
+  mainFields: ['module', 'main'],
   format: 'cjs',
   logLevel: 'warning',
   metafile: true,
