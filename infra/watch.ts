@@ -1,4 +1,4 @@
-import { existsSync, watch as watchDirectory } from 'node:fs'
+import { existsSync, readdirSync, watch as watchDirectory } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
@@ -21,9 +21,11 @@ export interface Watched {
 const SETTLE_MS = 10
 
 /** What the chart is made of besides modules. */
-const TEXTS = ['infra/chart', 'infra/chart/tests', 'services/collector/observability'].map((path) =>
-  resolve(path),
-)
+const textFolders = (): readonly string[] =>
+  ['infra/chart', 'infra/chart/tests']
+    .concat(readdirSync('services').map((service) => `services/${service}/observability`))
+    .filter((folder) => existsSync(folder))
+    .map((folder) => resolve(folder))
 
 const MANIFEST = resolve('package.json')
 
@@ -118,7 +120,7 @@ function createModules(): Modules {
     }
   }
   // A module that does not load is in no cache: its folder stays one of the sources.
-  const known = new Set(TEXTS.filter((folder) => existsSync(folder)))
+  const known = new Set(textFolders())
   const folders = (): ReadonlySet<string> => {
     const own = Object.keys(cache).filter((path) => !path.includes('node_modules'))
     return own.reduce((all, path) => all.add(dirname(path)), known)

@@ -34,7 +34,7 @@ export function readObjects(
   return objects
 }
 
-/** The objects as files that `kubectl apply -f` takes in the right order, one for each component. */
+/** The objects as files that `kubectl apply -f` takes in the right order, one a component. */
 export function filesOf({ components }: SourceTree, objects: readonly PlainObject[]): Files {
   const files = components.map((component, index) => {
     const own = objects.filter((object) => object.component === component)

@@ -28,7 +28,7 @@ test/bench/README.md has the method.
                    and 200 members: how long it takes, and how large it is
   automation-api   against a bare route, and the check of tokens against jose
   pace [--json]    the waits of who works here: npm run synth beside helm template, the files of the
-                   last runs of tests, starts of the platform with their memory, sizes of the bundles
+                   last runs of tests, starts of the platform with their memory, and the bundles
   --help           this text
 `
 

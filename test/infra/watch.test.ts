@@ -97,15 +97,19 @@ it('renders what a module deep below the components changes', async () => {
   expect(said).toContain('  chart/values.yaml: differs\n')
 })
 
-it('names the line of a source that does not compile, and renders once it is repaired', async () => {
+it('names the line of a source that does not compile, and renders its repair', async () => {
   const broken = await change('infra/web.ts', 'import { Construct }', 'import { { Construct }')
   expect(broken).toMatch(/infra\/web\.ts:\d+:\d+: ERROR/)
   const repaired = await change('infra/web.ts', 'import { { Construct }', 'import { Construct }')
   expect(repaired).toBe('dist: rendered\n')
 })
 
-it('renders a changed text of the chart', async () => {
+it('renders a changed text of the chart, and changed alerts', async () => {
   expect(await change('infra/chart/NOTES.txt', /$/, 'One more line.\n')).toBe(
     '  chart/templates/NOTES.txt: differs\ndist: rendered\n',
+  )
+  const alerts = 'services/worker/observability/alerts.yaml'
+  expect(await change(alerts, 'severity: critical', 'severity: warning')).toMatch(
+    /^ {2}chart\/templates\/monitoring\/\S+: differs\ndist: rendered\n$/,
   )
 })

@@ -18,7 +18,7 @@ export interface Timed {
 
 type Command = readonly [name: string, program: string, args: readonly string[]]
 
-/** The command behind `npm run synth`, an empty program, and Helm with the chart, where it is here. */
+/** The command behind `npm run synth`, an empty program, and Helm with the chart, if it is here. */
 function commands(): readonly Command[] {
   const script = spawnSync('npm', ['pkg', 'get', 'scripts.synth'], { encoding: 'utf8' }).stdout
   const [, ...synth] = String(JSON.parse(script)).split(' ')

@@ -24,8 +24,8 @@ export interface Start {
 }
 
 /**
- * Starts the platform without anything that an earlier start has kept, on new data, and on data that
- * it has. Each is the median of three.
+ * Starts the platform without anything that an earlier start has kept, on new data, and on data
+ * that it has. Each is the median of three.
  */
 export async function timeStarts(): Promise<readonly Start[]> {
   const parent = await mkdtemp(join(tmpdir(), 'bench-pace-'))

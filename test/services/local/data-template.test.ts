@@ -179,7 +179,8 @@ describe('a server on a new directory', () => {
       "import { startEmbeddedPostgres } from './services/local/embedded-postgres.ts'\n" +
       "for (const [index, name] of ['one', 'two'].entries()) {\n" +
       `  const options = { password: 'a-password-of-all', cache: '${cache}', settings: {} }\n` +
-      `  const place = { directory: '${parent}/' + name, port: Number(process.argv[1]) + index }\n` +
+      '  const port = Number(process.argv[1]) + index\n' +
+      `  const place = { directory: '${parent}/' + name, port }\n` +
       '  await (await startEmbeddedPostgres({ ...options, ...place })).stop()\n' +
       '}\n'
     const args = ['--import', 'tsx', '--input-type=module', '-e', program, `${await freePort()}`]
