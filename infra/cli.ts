@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util'
-import { describeChanges } from './diff.ts'
+import { describeChanges, readManifests } from './diff.ts'
 import { explainValue } from './explain.ts'
 import { differences, replaceDirectory } from './output.ts'
 import { contextOf, platformManifests, renderAll } from './render.ts'
+import type { Release } from './render.ts'
 import { loadValuesFile } from './template/load-values.ts'
+import type { Watched } from './watch.ts'
 
 const USAGE = `Usage: npm run synth [-- options]
 
@@ -13,6 +15,8 @@ Renders the Kubernetes manifests and the Helm chart.
   --release NAME    name of the release (default: platform)
   --namespace NS    namespace of the release, which must exist (default: platform)
   --out DIR         directory to replace (default: dist)
+  --watch           render again after each change of the sources and the values, until Ctrl-C, and
+                    say what changed in which object
   --check           write nothing; fail when the directory is not what would be written
   --diff DIR        write nothing; say what would change in the manifests of a directory
   --explain KEY     say what a value means, what it may be, and which templates use it; list the
@@ -25,6 +29,7 @@ const OPTIONS = {
   release: { type: 'string', default: 'platform' },
   namespace: { type: 'string', default: 'platform' },
   out: { type: 'string' },
+  watch: { type: 'boolean', default: false },
   check: { type: 'boolean', default: false },
   diff: { type: 'string' },
   explain: { type: 'string' },
@@ -43,18 +48,30 @@ export async function run(
   if (options.help) return USAGE
   if (options.explain !== undefined) return explainValue(options.explain)
   const paths = options.values ?? []
+  const out = options.out ?? outDir
+  if (options.watch) return watchAndRender({ paths, release: releaseOf(options), out })
   const overrides = await Promise.all(paths.map(loadValuesFile))
-  const release = { name: options.release, namespace: options.namespace }
-  const context = contextOf(overrides, release, paths)
+  const context = contextOf(overrides, releaseOf(options), paths)
   if (options.diff !== undefined) {
-    const changes = await describeChanges(options.diff, platformManifests(context))
+    const changes = describeChanges(await readManifests(options.diff), platformManifests(context))
     return changes === '' ? `nothing would change in ${options.diff}\n` : changes
   }
   const files = renderAll(context)
-  const out = options.out ?? outDir
   if (options.check) return check(out, differences(out, files))
   replaceDirectory(out, files)
   return `${out}: ${files.size} files\n`
+}
+
+const releaseOf = (options: { release: string; namespace: string }): Release => ({
+  name: options.release,
+  namespace: options.namespace,
+})
+
+async function watchAndRender(watched: Watched): Promise<string> {
+  // Loaded on demand: it brings a loader of modules.
+  const { watch } = await import('./watch.ts')
+  await watch(watched)
+  return ''
 }
 
 function parse(args: readonly string[]) {

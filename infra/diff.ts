@@ -1,24 +1,18 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from './template/json.ts'
+import type { Manifest } from './template/manifests.ts'
 import { show } from './template/validate.ts'
 
-type Manifest = Readonly<Record<string, unknown>>
-
-/**
- * Describes the changes that the given manifests would make to those of a directory; empty when
- * there are none.
- */
-export async function describeChanges(
-  directory: string,
-  wanted: readonly Manifest[],
-): Promise<string> {
-  const [before, after] = [byIdentity(await readManifests(directory)), byIdentity(wanted)]
+/** Describes what changed between manifests, object by object; empty when nothing did. */
+export function describeChanges(former: readonly Manifest[], wanted: readonly Manifest[]): string {
+  const [before, after] = [byIdentity(former), byIdentity(wanted)]
   const names = [...new Set([...before.keys(), ...after.keys()])].sort()
   return names.flatMap((name) => changeOf(name, before.get(name), after.get(name))).join('')
 }
 
-async function readManifests(directory: string): Promise<readonly Manifest[]> {
+/** Reads the manifests of a directory. */
+export async function readManifests(directory: string): Promise<readonly Manifest[]> {
   const { parseAllDocuments } = await import('yaml')
   const names = await readdir(directory).catch((cause: unknown) => {
     throw new Error(`cannot read ${directory}`, { cause })

@@ -7,12 +7,13 @@ const OURS = /^(\d\d-[a-z-]+\.yaml|chart)$/
 /**
  * Replaces a directory by the given files, if it is not the same already. It is complete at any
  * time: the files are written beside it and moved into place. Small files are read and written
- * several times faster without a thread for each.
+ * several times faster without a thread for each. Returns in which paths it differed.
  */
-export function replaceDirectory(directory: string, files: Files): void {
+export function replaceDirectory(directory: string, files: Files): readonly string[] {
   const target = resolve(directory)
   refuseForeign(target)
-  if (differences(target, files).length === 0) return
+  const different = differences(target, files)
+  if (different.length === 0) return different
   const [fresh, former] = [`${target}.new-${process.pid}`, `${target}.old-${process.pid}`]
   try {
     const folders = new Set([...files.keys()].map((path) => dirname(join(fresh, path))))
@@ -23,6 +24,7 @@ export function replaceDirectory(directory: string, files: Files): void {
   } finally {
     for (const path of [fresh, former]) rmSync(path, { recursive: true, force: true })
   }
+  return different
 }
 
 /** A directory with anything else in it was not written by us, and is not ours to replace. */

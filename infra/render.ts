@@ -7,8 +7,8 @@ import { rules } from './rules.ts'
 import { renderChart } from './template/chart.ts'
 import type { RenderedChart } from './template/chart.ts'
 import type { Context } from './template/expression.ts'
-import { manifestsOf, renderManifests } from './template/manifests.ts'
-import type { Files } from './template/manifests.ts'
+import { filesOf, readObjects, renderManifests } from './template/manifests.ts'
+import type { Files, Manifest } from './template/manifests.ts'
 import { buildTree } from './template/objects.ts'
 import type { SourceTree } from './template/objects.ts'
 import { mergeOverrides } from './template/merge.ts'
@@ -70,10 +70,8 @@ function withOrigin(message: string, files: readonly NamedValues[]): string {
 export const platformTree = (): SourceTree => buildTree((app) => new PlatformChart(app))
 
 /** Every object of the deployment. */
-export const platformManifests = (
-  context: Context,
-  tree = platformTree(),
-): readonly Readonly<Record<string, unknown>>[] => manifestsOf(tree, context, refuseFaults)
+export const platformManifests = (context: Context, tree = platformTree()): readonly Manifest[] =>
+  readObjects(tree, context, refuseFaults).map(({ manifest }) => manifest)
 
 /** The same as files of YAML, by name. */
 export const platformFiles = (context: Context, tree = platformTree()): Files =>
@@ -109,11 +107,26 @@ export const platformChart = (tree = platformTree()): RenderedChart =>
     license: readFileSync('LICENSE', 'utf8'),
   })
 
-/** Everything that `npm run synth` writes. */
-export function renderAll(context: Context): Files {
+/** Everything that `npm run synth` writes, and the objects in it. */
+export interface Rendering {
+  readonly files: Files
+  readonly manifests: readonly Manifest[]
+}
+
+/** Creates a function that renders everything for some values; the chart is the same for all. */
+export function createRenderer(): (context: Context) => Rendering {
   const tree = platformTree()
   const chart = [...platformChart(tree).files].map(
     ([path, content]) => [`chart/${path}`, content] as const,
   )
-  return new Map([...platformFiles(context, tree), ...chart])
+  return (context) => {
+    const objects = readObjects(tree, context, refuseFaults)
+    return {
+      files: new Map([...filesOf(tree, objects), ...chart]),
+      manifests: objects.map(({ manifest }) => manifest),
+    }
+  }
 }
+
+/** Everything that `npm run synth` writes. */
+export const renderAll = (context: Context): Files => createRenderer()(context).files

@@ -1,4 +1,5 @@
 import { build } from 'esbuild'
+import type { BuildOptions } from 'esbuild'
 import { existsSync, readdirSync } from 'node:fs'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,19 +42,29 @@ const programs = (): string[] =>
     .map((service) => join('services', service, 'main.ts'))
     .filter(existsSync)
 
-const BUNDLE = {
+const BUNDLE: BuildOptions = {
   bundle: true,
   platform: 'node',
+  // Of an ES module only what is used is bundled: half of OpenTelemetry's SDK is its other form.
+  mainFields: ['module', 'main'],
   target: 'node20',
   format: 'esm',
   banner: { js: REQUIRE },
   logLevel: 'warning',
-} as const
+}
+
+/** Names stay, and stack traces are read with the maps, which need no sources for that. */
+const SMALL: BuildOptions = {
+  minifyWhitespace: true,
+  minifySyntax: true,
+  sourcemap: true,
+  sourcesContent: false,
+}
 
 async function bundleServices(out: string): Promise<void> {
   const entryPoints = programs()
-  await build({ ...BUNDLE, entryPoints, outbase: 'services', outdir: out, sourcemap: true })
-  // People copy it to where they need it.
+  await build({ ...BUNDLE, ...SMALL, entryPoints, outbase: 'services', outdir: out })
+  // People copy it to where they need it, without its map.
   const doctor = join('services', 'doctor', 'main.ts')
   await build({ ...BUNDLE, entryPoints: [doctor], outfile: join(out, 'doctor.mjs') })
   await Promise.all(

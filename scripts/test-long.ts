@@ -52,7 +52,7 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   citus: [...TSX, 'test/citus/main.ts'],
   cluster: [...TSX, 'test/cluster/main.ts'],
   faults: [...TSX, 'test/faults/main.ts'],
-  fuzz: ['scripts/bundle-and-run.mjs', 'test/infra/fuzz.ts'],
+  fuzz: ['scripts/bundle-and-run.cjs', 'test/infra/fuzz.ts'],
   upgrade: [...TSX, 'test/upgrade/main.ts'],
 }
 

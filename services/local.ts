@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import { start as startCollector } from './collector/start.ts'
 import { start as startCrew } from './crew/start.ts'
+import { userCache } from './local/data-template.ts'
 import { explainFullDisk } from './local/disk-full.ts'
 import { writeEnvFile } from './local/env-file.ts'
 import { openLogFile } from './local/log-file.ts'
@@ -15,22 +16,20 @@ import {
   crewVariables,
   privateOriginsOf,
   modelEnv,
-  openPlatformDatabase,
+  openSeeded,
   providerVariables,
   startDatabases,
 } from './local/platform.ts'
 import { createOwner } from './local/owner.ts'
 import type { Owner } from './local/owner.ts'
-import type { Databases, PrivateOrigins } from './local/platform.ts'
-import { readSecrets, writeSecrets } from './local/secrets.ts'
+import type { Databases, PrivateOrigins, SeededDatabase } from './local/platform.ts'
+import { readSecrets } from './local/secrets.ts'
 import type { LocalSecrets } from './local/secrets.ts'
-import { ADMIN_EMAIL, bringInternalOnline, bringOnline, seed } from './local/seed.ts'
-import type { Seeded } from './local/seed.ts'
+import { ADMIN_EMAIL, bringInternalOnline, bringOnline } from './local/seed.ts'
 import { collectorUrls, describeSummary, shellVariables } from './local/summary.ts'
 import type { Summary } from './local/summary.ts'
 import { say, sayLogLost, sendConsoleTo } from './local/terminal.ts'
 import { crewToken } from './shared/crew-token.ts'
-import type { Database } from './shared/postgres/database.ts'
 import type { EnvSource } from './shared/env.ts'
 import { createLog } from './shared/log.ts'
 import type { Log } from './shared/log.ts'
@@ -71,7 +70,9 @@ async function startPlatform(
   await mkdir(directory, { recursive: true })
   const secrets = await readSecrets(directory)
   const { databasePassword: password } = secrets
-  const databases = await startDatabases(owner, { directory, port: portBase + 9, password, say })
+  const cache = userCache(source)
+  const port = portBase + 9
+  const databases = await startDatabases(owner, { directory, port, password, cache, say })
   // Only now the directory is known to be ours, and with it the log.
   const { destination } = await owner.own(
     Promise.resolve(openLogFile({ directory, onError: sayLogLost })),
@@ -99,17 +100,18 @@ async function startServices(
   source: EnvSource,
 ): Promise<Summary> {
   const { owner, directory, secrets, logOf } = context
-  const sql = await openPlatformDatabase(owner, databases.platformUrl, logOf('local'))
-  const seeded = await seed(sql, secrets)
-  await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
-  const collector = await startTraceCollector(context, databases.collectorUrl)
-  await Promise.all([
+  const { platformUrl } = databases
+  const [collector, { sql, seeded }] = await Promise.all([
+    startTraceCollector(context, databases.collectorUrl),
+    openSeeded(owner, { url: platformUrl, directory, secrets, log: logOf('local') }),
+  ])
+  const [web, oauth] = await Promise.all([
+    startWebServer(context, platformUrl, collector.url),
+    startOauthService(context, platformUrl),
     startCrews(context, { sql, seeded, source }),
-    startWorkers(context, databases.platformUrl, collector.url),
+    startWorkers(context, platformUrl, collector.url),
     collector.ready,
   ])
-  const oauth = await startOauthService(context, databases.platformUrl)
-  const web = await startWebServer(context, databases.platformUrl, collector.url)
   const trial = await startTrial(context, { sql, seeded, directory, baseUrl: web.url })
   const summary = {
     web_url: web.url,
@@ -218,9 +220,7 @@ function startWebServer(context: Context, databaseUrl: string, collectorUrl: str
   return owner.own(startWeb(env, { log: logOf('web'), lingerMs: 0 }))
 }
 
-interface Crews {
-  readonly sql: Database
-  readonly seeded: Seeded
+interface Crews extends SeededDatabase {
   readonly source: EnvSource
 }
 
@@ -294,7 +294,7 @@ async function main(): Promise<void> {
   }
 }
 
-await main().catch((thrown: unknown) => {
+void main().catch((thrown: unknown) => {
   say(explain(thrown))
   process.exit(1)
 })

@@ -1,8 +1,7 @@
 // Runs a program of this repository from its TypeScript sources: `node services/run.mjs FILE
 // [arguments]`. Plain JavaScript of some years ago, so that an older Node can still say what it
 // needs.
-import { readFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
+import { existsSync, readFileSync } from 'node:fs'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const needed = manifest.engines.node.replace('>=', '')
@@ -25,7 +24,7 @@ if (isOlder(process.versions.node, needed)) {
   )
 }
 
-// The program sees its own arguments, as if Node had been given its file.
-process.argv.splice(1, 1)
-await import('tsx').catch(() => refuse('The packages are not installed. Run `npm ci` first.'))
-await import(pathToFileURL(process.argv[1]).href)
+if (!existsSync(new URL('../node_modules/esbuild', import.meta.url))) {
+  refuse('The packages are not installed. Run `npm ci` first.')
+}
+await import('../scripts/bundle-and-run.cjs')

@@ -6,6 +6,8 @@ interface ImageContent {
   /** The bundles that it has, by their folder in `build`. */
   readonly programs: readonly string[]
   readonly hasPython: boolean
+  /** All that it takes from `build`, as paths in there. */
+  readonly copied: readonly string[]
 }
 
 interface Stage {
@@ -17,13 +19,15 @@ interface Stage {
 export function contentOf(target: string, dockerfile = readFileSync('Dockerfile', 'utf8')) {
   const stages = stagesOf(dockerfile)
   const { from, text } = stageIn(stages, target)
-  const copied = [...text.matchAll(/^COPY --from=build \/src\/build\/([\w-]+)/gm)].map(
-    ([, name = '']) => name,
+  const copied = [...text.matchAll(/^COPY --from=build \/src\/build\/(\S+)/gm)].map(
+    ([, path = '']) => path,
   )
+  const names = copied.map((path) => path.split(/[/.]/)[0] ?? '')
   const content: ImageContent = {
     base: baseOf(stages, from),
-    programs: copied.filter((name) => !DATA.has(name)),
-    hasPython: copied.includes('python'),
+    programs: names.filter((name) => !DATA.has(name)),
+    hasPython: names.includes('python'),
+    copied,
   }
   return content
 }

@@ -14,7 +14,8 @@ import {
 } from './commands.ts'
 import type { Builder } from './commands.ts'
 import type { Options } from './options.ts'
-import type { ChartImages } from './chart-images.ts'
+import type { ChartImages, OwnImage } from './chart-images.ts'
+import { bundle, digestOf, isBuilt } from './digests.ts'
 import { imagesOf } from './references.ts'
 
 type Command = readonly string[]
@@ -27,7 +28,8 @@ export async function buildImages(options: Options, print: Print): Promise<void>
   const builder = options.builder ?? findBuilder()
   const directory = mkdtempSync(join(tmpdir(), 'platform-images-'))
   try {
-    for (const command of plan(options, { builder, images, directory })) {
+    const own = await changedOf(images.own, { builder, options, directory }, print)
+    for (const command of plan(options, { builder, images, own, directory })) {
       print(`${command.join(' ')}\n`)
       if (!options.isDryRun) await run(command)
     }
@@ -43,25 +45,49 @@ export async function buildImages(options: Options, print: Print): Promise<void>
 export const listOf = ({ own, foreign }: ChartImages): string =>
   [...own, ...foreign].map(({ reference }) => `${reference}\n`).join('')
 
+type Changed = OwnImage & { readonly digest: string }
+
+/** The images to build, with their digests; says which ones are built already. */
+async function changedOf(
+  own: readonly OwnImage[],
+  { builder, options, directory }: Pick<Means, 'builder' | 'directory'> & { options: Options },
+  print: Print,
+): Promise<readonly Changed[]> {
+  const bundles = join(directory, 'build')
+  await bundle(bundles)
+  const all = own.map((image) => ({ ...image, digest: digestOf(image, bundles) }))
+  if (options.extra.length > 0) return all
+  return all.filter((image) => {
+    const isUnchanged = isBuilt(builder, image, image.digest)
+    if (isUnchanged) print(`${image.target}: unchanged, ${image.reference} is built\n`)
+    return !isUnchanged
+  })
+}
+
 interface Means {
   readonly builder: Builder
   readonly images: ChartImages
+  /** Those of this repository that are to be built. */
+  readonly own: readonly Changed[]
   readonly directory: string
 }
 
 /** The commands in their order. */
-export function plan(options: Options, { builder, images, directory }: Means): readonly Command[] {
+export function plan(
+  options: Options,
+  { builder, images, own, directory }: Means,
+): readonly Command[] {
   const { thirdParty, push, cluster, extra, digests } = options
   const foreign = thirdParty ? images.foreign : []
   const references = pushedReferences(options, images)
-  const digestOf = (reference: string) =>
+  const digestFile = (reference: string) =>
     digests === undefined ? undefined : digestFileOf(directory, reference)
   const archive = join(directory, 'image.tar')
   return [
-    ...images.own.map((image) => buildCommand(builder, image, extra)),
+    ...own.map((image) => buildCommand(builder, image, extra)),
     ...foreign.flatMap((image) => mirrorCommands(builder, image)),
     ...(push
-      ? references.map((reference) => pushCommand(builder, reference, digestOf(reference)))
+      ? references.map((reference) => pushCommand(builder, reference, digestFile(reference)))
       : []),
     ...(cluster === undefined
       ? []

@@ -12,10 +12,13 @@ export type Cluster = (typeof CLUSTERS)[number]
 
 type Command = readonly string[]
 
+/** The label with the digest of what an image is made of. */
+const LABEL = 'crew-platform.content'
+
 /** Builds one target of the Dockerfile in the current directory. */
 export const buildCommand = (
   builder: Builder,
-  { target, reference }: OwnImage,
+  { target, reference, digest }: OwnImage & { readonly digest: string },
   extra: readonly string[] = [],
 ): Command => [
   builder,
@@ -25,9 +28,19 @@ export const buildCommand = (
   target,
   '--tag',
   reference,
+  '--label',
+  `${LABEL}=${digest}`,
   ...extra,
   '.',
 ]
+
+/** Prints the digest of what an image of this machine is made of. */
+export const labelCommand = (builder: Builder, reference: string): Command =>
+  builder === 'buildah'
+    ? [builder, 'inspect', '--type', 'image', '--format', labelIn('.OCIv1'), reference]
+    : [builder, 'image', 'inspect', '--format', labelIn(''), reference]
+
+const labelIn = (image: string): string => `{{index ${image}.Config.Labels "${LABEL}"}}`
 
 /** Pushes an image to its registry, whose digest for it docker remembers and the others write. */
 export const pushCommand = (

@@ -6,7 +6,9 @@ import type { Builder, Cluster } from './commands.ts'
 /** The help. */
 export const USAGE = `Usage: npm run images -- [options] [-- options of the builder]
 
-Builds the images of the platform and of the collector under the references that the chart runs.
+Builds the images of the platform and of the collector under the references that the chart runs:
+those of which something changed since they were built on this machine, or all with options of the
+builder, such as -- --pull --no-cache for new packages of the base image.
 
   --builder NAME    docker, podman or buildah (default: the first of them that is found)
   --registry HOST   the registry, as global.image.registry of the chart; overrides the values

@@ -25,7 +25,9 @@ const LAST = ORDER.length
  * The keys of a map, sorted. A security context opens a pod but closes a container, which is the
  * map with an image.
  */
-export function inReadingOrder(map: object): string[] {
+export function inReadingOrder(map: object): readonly string[] {
+  const keys = Object.keys(map)
+  if (keys.length < 2) return keys
   const rank = (key: string): number => {
     // Those of the chart before those of the operator.
     if (isSpread(key)) return LAST + (key.includes('"op":"labels"') ? 2 : 3)
@@ -34,7 +36,7 @@ export function inReadingOrder(map: object): string[] {
       return 'image' in map ? LAST + 1 : (RANK.get('nodeSelector') ?? LAST)
     return RANK.get(key) ?? LAST
   }
-  return Object.keys(map)
+  return keys
     .map((key) => ({ key, rank: rank(key) }))
     .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : 1))
     .map(({ key }) => key)

@@ -11,9 +11,11 @@ import { writeManifest } from './writer.ts'
 /** Files by their path, in order. */
 export type Files = ReadonlyMap<string, string>
 
-type Manifest = Readonly<Record<string, unknown>>
+/** A Kubernetes object. */
+export type Manifest = Readonly<Record<string, unknown>>
 
-interface PlainObject {
+/** An object as plain data, and the component that it belongs to. */
+export interface PlainObject {
   readonly component: string
   readonly manifest: Manifest
 }
@@ -22,27 +24,19 @@ interface PlainObject {
 type Check = (objects: readonly Manifest[]) => void
 
 /** Every Kubernetes object of a deployment, as plain data. */
-export function manifestsOf(
+export function readObjects(
   tree: SourceTree,
   context: Context,
   check: Check = () => {},
-): readonly Manifest[] {
-  const manifests = readPlain(tree, context).map(({ manifest }) => manifest)
-  check(manifests)
-  return manifests
-}
-
-/**
- * The manifests as files that `kubectl apply -f` takes in the right order, one for each component.
- */
-export function renderManifests(
-  tree: SourceTree,
-  context: Context,
-  check: Check = () => {},
-): Files {
+): readonly PlainObject[] {
   const objects = readPlain(tree, context)
   check(objects.map(({ manifest }) => manifest))
-  const files = tree.components.map((component, index) => {
+  return objects
+}
+
+/** The objects as files that `kubectl apply -f` takes in the right order, one a component. */
+export function filesOf({ components }: SourceTree, objects: readonly PlainObject[]): Files {
+  const files = components.map((component, index) => {
     const own = objects.filter((object) => object.component === component)
     // Numbered by place, not by count, so that a disabled component does not rename the others.
     const name = `${String(index + 1).padStart(2, '0')}-${component}.yaml`
@@ -53,6 +47,10 @@ export function renderManifests(
   })
   return new Map(files.filter(([, content]) => content !== ''))
 }
+
+/** The manifests of a deployment as such files. */
+export const renderManifests = (tree: SourceTree, context: Context, check?: Check): Files =>
+  filesOf(tree, readObjects(tree, context, check))
 
 function readPlain(tree: SourceTree, context: Context): readonly PlainObject[] {
   const reading = new PlainReading(tree, context)

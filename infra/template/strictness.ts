@@ -9,7 +9,7 @@ import { isObject } from './json.ts'
  */
 export function manifestOf(object: ApiObject, given: unknown): Readonly<Record<string, unknown>> {
   const kept = filteredBy(object.constructor, given)
-  const lost = lossesOf(given, kept, '')
+  const lost = lossesOf(given, kept).map((path) => path.replace(/^\./, ''))
   if (lost.length > 0 || !isObject(kept)) {
     throw new Error(
       `${object.node.path}: not fields of a Kubernetes ${object.kind}, ` +
@@ -26,19 +26,24 @@ const filteredBy = (kind: object, given: unknown): unknown =>
 const hasManifest = (kind: object): kind is { manifest(props: unknown): unknown } =>
   'manifest' in kind && typeof kind.manifest === 'function'
 
-function lossesOf(given: unknown, kept: unknown, path: string): readonly string[] {
-  if (isUnwrapped(given, kept)) return []
-  if (kept === undefined || kept === null) return [path]
+const NONE: readonly string[] = []
+
+/** The paths of what is not kept, such as `.spec.replicas`: without a loss no text is made. */
+function lossesOf(given: unknown, kept: unknown): readonly string[] {
+  if (isUnwrapped(given, kept)) return NONE
+  if (kept === undefined || kept === null) return ['']
   if (Array.isArray(given)) {
     const items: readonly unknown[] = Array.isArray(kept) ? kept : []
-    return given.flatMap((item, index) => lossesOf(item, items[index], `${path}[${index}]`))
+    return given.flatMap((item, index) =>
+      lossesOf(item, items[index]).map((path) => `[${index}]${path}`),
+    )
   }
-  if (!isObject(given)) return []
+  if (!isObject(given)) return NONE
   const fields: object = kept
   // What is given goes into the chart as it is spelt.
   const find = isFree(given) ? Reflect.get : fieldOf
-  return Object.entries(given).flatMap(([key, value]) =>
-    lossesOf(value, find(fields, key), path === '' ? key : `${path}.${key}`),
+  return Object.keys(given).flatMap((key) =>
+    lossesOf(given[key], find(fields, key)).map((path) => `.${key}${path}`),
   )
 }
 

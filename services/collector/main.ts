@@ -1,3 +1,3 @@
 import { runCommand } from './commands/run-command.ts'
 
-await runCommand(process.argv.slice(2), process.env)
+void runCommand(process.argv.slice(2), process.env)

@@ -1,4 +1,4 @@
 import { run } from '../shared/run.ts'
 import { start } from './start.ts'
 
-await run(start, process.env)
+void run(start, process.env)

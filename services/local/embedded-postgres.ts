@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, toError } from '../shared/errors.ts'
+import { createDataTemplate } from './data-template.ts'
+import type { DataTemplate } from './data-template.ts'
 import { requirePassword, withPasswordFile, writeRules } from './postgres-access.ts'
 import type { Access } from './postgres-access.ts'
 import { findPostgresBinaries, serverOwner } from './postgres-binaries.ts'
@@ -17,6 +20,8 @@ export interface EmbeddedPostgresOptions {
   readonly port: number
   /** Of the superuser: letters, digits, `-` and `_`. */
   readonly password: string
+  /** Where a template of new data directories is kept; without it, each is made from nothing. */
+  readonly cache?: string
   /** Extra server settings: `{ fsync: 'off' }`. */
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -49,11 +54,14 @@ export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   const { port, password } = options
-  const binaries = join(await findPostgresBinaries(), 'bin')
+  const { native, version } = await findPostgresBinaries()
+  const binaries = join(native, 'bin')
   const directory = await prepareDataDirectory(options.directory)
   await endOrphan(directory)
   const entry = { binaries, directory, password }
-  if (!(await exists(join(directory, 'PG_VERSION')))) await initialize(entry)
+  if (!(await exists(join(directory, 'PG_VERSION')))) {
+    await initialize(entry, templateOf(options, version))
+  }
   if (!(await hasServer(directory))) await requirePassword(entry)
   const server = spawn(join(binaries, 'postgres'), serverArguments(directory, options), {
     ...spawnOptions,
@@ -104,8 +112,17 @@ function serverArguments(
   return ['-D', directory, '-p', String(port), ...flags]
 }
 
-async function initialize(entry: Access): Promise<void> {
+function templateOf({ cache }: EmbeddedPostgresOptions, version: string): DataTemplate | undefined {
+  if (cache === undefined) return undefined
+  const options = createHash('sha256').update(INITDB).digest('hex').slice(0, 8)
+  return createDataTemplate(cache, [process.platform, process.arch, version, options].join('-'))
+}
+
+/** One from the template has the template's password until `requirePassword` sets its own. */
+async function initialize(entry: Access, template: DataTemplate | undefined): Promise<void> {
+  if (await template?.take(entry.directory)) return
   await withPasswordFile(entry, (file) => runInitdb(entry, file))
+  await template?.keep(entry.directory)
   await writeRules(entry)
 }
 

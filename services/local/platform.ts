@@ -12,6 +12,10 @@ import { migrate } from '../shared/postgres/migrate.ts'
 import { explainFullDisk } from './disk-full.ts'
 import { keepPostgres } from './keep-postgres.ts'
 import type { Owner, Stoppable } from './owner.ts'
+import { writeSecrets } from './secrets.ts'
+import type { LocalSecrets } from './secrets.ts'
+import { seed } from './seed.ts'
+import type { Seeded } from './seed.ts'
 
 /** The two databases of a local platform. */
 export interface Databases {
@@ -25,6 +29,7 @@ interface DatabaseOptions {
   readonly directory: string
   readonly port: number
   readonly password: string
+  readonly cache: string
   /** Reports to people what happens to the server. */
   readonly say: (line: string) => void
 }
@@ -35,10 +40,10 @@ interface DatabaseOptions {
  */
 export async function startDatabases(
   owner: Owner,
-  { directory, port, password, say }: DatabaseOptions,
+  { directory, port, password, cache, say }: DatabaseOptions,
 ): Promise<Databases> {
   const server = await owner.own(
-    keepPostgres({ directory: join(directory, 'postgres'), port, password }, say),
+    keepPostgres({ directory: join(directory, 'postgres'), port, password, cache }, say),
   )
   await createDatabases(server.url).catch((thrown: unknown) => {
     throw explainFullDisk(thrown, { directory, output: server.output() })
@@ -67,12 +72,30 @@ function databaseUrl(serverUrl: string, name: string): string {
   return serverUrl.replace(/\/postgres$/, `/${name}`)
 }
 
-/** Brings the main database to this version's schema and opens it. */
-export async function openPlatformDatabase(owner: Owner, url: string, log: Log): Promise<Database> {
+interface MainDatabase {
+  readonly url: string
+  readonly directory: string
+  readonly secrets: LocalSecrets
+  readonly log: Log
+}
+
+/** The open main database, and what is in it to try. */
+export interface SeededDatabase {
+  readonly sql: Database
+  readonly seeded: Seeded
+}
+
+/** Opens the main database with this version's schema and what there is to try. */
+export async function openSeeded(
+  owner: Owner,
+  { url, directory, secrets, log }: MainDatabase,
+): Promise<SeededDatabase> {
   const sql = connectDatabase(parseAddress(url), { name: 'local', max: 2 })
   await owner.own(Promise.resolve({ stop: () => sql.end({ timeout: 5 }) }))
   await migrate(sql, new URL('../platform/migrations/', import.meta.url), log)
-  return sql
+  const seeded = await seed(sql, secrets)
+  await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
+  return { sql, seeded }
 }
 
 /** The crews' model: the user's own where one is configured, else the built-in one. */

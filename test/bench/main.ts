@@ -27,6 +27,8 @@ test/bench/README.md has the method.
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
   automation-api   against a bare route, and the check of tokens against jose
+  pace [--json]    the waits of who works here: npm run synth beside helm template, the files of the
+                   last runs of tests, starts of the platform with their memory, and the bundles
   --help           this text
 `
 
@@ -50,14 +52,18 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   queue: async () => (await import('./queue/run.ts')).run(),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
+  pace: async (format) => (await import('./pace/run.ts')).run({ isJson: format === '--json' }),
   console: () => benchByTestRunner('console'),
   'automation-api': () => benchByTestRunner('automation-api'),
 }
 
+/** Of the one that programs read, too. */
+const isFormat = (option: string): boolean => name === 'pace' && option === '--json'
+
 const [name = '', ...rest] = process.argv.slice(2)
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined
 if ([name, ...rest].includes('--help')) process.stdout.write(HELP)
-else if (bench && rest.every((one) => !one.startsWith('-'))) await bench(...rest)
+else if (bench && rest.every((one) => !one.startsWith('-') || isFormat(one))) await bench(...rest)
 else {
   process.stderr.write(`Which measurement?\n\n${HELP}`)
   process.exitCode = 2

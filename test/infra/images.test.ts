@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { expect, test } from 'vitest'
+import { contentOf } from '../../infra/artifacts/dockerfile.ts'
+import { digestOf } from '../../infra/images/digests.ts'
 import { listOf, plan } from '../../infra/images/build-images.ts'
 import { CLUSTERS } from '../../infra/images/commands.ts'
 import type { Builder } from '../../infra/images/commands.ts'
@@ -14,7 +16,9 @@ const commandsOf = async (builder: Builder, ...args: string[]): Promise<readonly
   const options = await readOptions(args)
   if (!options) throw new Error('only the help')
   const images = imagesOf(options.overrides)
-  return plan(options, { builder, images, directory: '/tmp/x' }).map((words) => words.join(' '))
+  const own = images.own.map((image) => ({ ...image, digest: 'd' }))
+  const means = { builder, images, own, directory: '/tmp/x' }
+  return plan(options, means).map((words) => words.join(' '))
 }
 
 test('every image of the default manifests is one that npm run images builds or mirrors', () => {
@@ -33,8 +37,8 @@ test('every image of the default manifests is one that npm run images builds or 
 test('both images are built under the references of the chart', async () => {
   const [platform, collector] = imagesOf([]).own.map(({ reference }) => reference)
   expect(await commandsOf('docker')).toEqual([
-    `docker build --target platform --tag ${platform} .`,
-    `docker build --target collector --tag ${collector} .`,
+    `docker build --target platform --tag ${platform} --label crew-platform.content=d .`,
+    `docker build --target collector --tag ${collector} --label crew-platform.content=d .`,
   ])
 })
 
@@ -131,6 +135,65 @@ test('a build that fails ends with 1 and says which program failed', () => {
   const { status, stderr } = runWith('test "$1" = --version', [])
   expect(status).toBe(1)
   expect(stderr).toContain('docker ended with 1')
+})
+
+/** A docker that remembers the label of each image that it built, and says what it does. */
+const REMEMBERING = `
+case $1 in
+build) echo "$7" | sed 's/.*=//' > "$STATE/$3" ;;
+image) cat "$STATE/$(echo "$5" | sed 's/:.*//; s|.*/||')" 2>/dev/null ;;
+esac`
+
+test('an image of which nothing changed is not built again, without options of the builder', () => {
+  const state = mkdtempSync(join(tmpdir(), 'built-'))
+  const build = (...args: string[]) => {
+    const { stdout } = runWith(`STATE=${state}${REMEMBERING}`, args)
+    return stdout.split('\n').filter((line) => /^docker build|unchanged/.test(line))
+  }
+  try {
+    const built = [
+      expect.stringMatching(/^docker build --target platform /),
+      expect.stringMatching(/^docker build --target collector /),
+    ]
+    expect(build()).toEqual(built)
+    expect(build()).toEqual([
+      expect.stringMatching(/^platform: unchanged, docker\.io\/crew-platform\/platform:/),
+      expect.stringMatching(/^collector: unchanged, docker\.io\/crew-platform\/collector:/),
+    ])
+    writeFileSync(join(state, 'collector'), 'of former sources')
+    expect(build()).toEqual([expect.stringContaining('platform: unchanged'), built[1]])
+    expect(build('--', '--pull')).toEqual(built)
+  } finally {
+    rmSync(state, { recursive: true })
+  }
+})
+
+test('what an image is made of leaves the programs of the other one out', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'bundles-'))
+  const [platform, collector] = imagesOf([]).own
+  if (!platform || !collector) throw new Error('there are two images')
+  const digests = () => [platform, collector].map((image) => digestOf(image, directory))
+  try {
+    for (const path of new Set(
+      [platform, collector].flatMap(({ target }) => contentOf(target).copied),
+    )) {
+      const folder = path.endsWith('.mjs') ? directory : join(directory, path)
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, path.endsWith('.mjs') ? path : 'main.js'), path)
+    }
+    const before = digests()
+    expect(digests()).toEqual(before)
+    writeFileSync(join(directory, 'web/main.js'), 'changed')
+    const after = digests()
+    expect(after[0]).not.toBe(before[0])
+    expect(after[1]).toBe(before[1])
+    writeFileSync(join(directory, 'collector/main.js'), 'changed')
+    expect(digests()).toEqual([after[0], expect.not.stringContaining(after[1] ?? '')])
+    writeFileSync(join(directory, 'collector/migrations/new.sql'), 'select 1')
+    expect(digests()[0]).not.toBe(after[0])
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })
 
 test('docker is asked for the digests that the registry gave', () => {

@@ -31,7 +31,7 @@ export function runIn(directory: string, program: string, args: readonly string[
 
 /** Runs a script of the repository in a directory; returns its exit code and what it says. */
 export function runScript(directory: string, script: string, args: readonly string[]) {
-  const launcher = ['scripts/bundle-and-run.mjs', `scripts/${script}.ts`]
+  const launcher = ['scripts/bundle-and-run.cjs', `scripts/${script}.ts`]
   try {
     const stdout = runIn(directory, process.execPath, [...launcher, ...args])
     return { code: 0, stdout, stderr: '' }

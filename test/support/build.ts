@@ -9,7 +9,7 @@ const root = new URL('../..', import.meta.url)
 
 /** Bundles the services into `<directory>/<service>/main.js`, as their images have them. */
 export async function buildPrograms(directory: string): Promise<void> {
-  const build = ['scripts/bundle-and-run.mjs', 'scripts/build.ts', '--out', directory]
+  const build = ['scripts/bundle-and-run.cjs', 'scripts/build.ts', '--out', directory]
   await promisify(execFile)(process.execPath, build, { cwd: root })
 }
 

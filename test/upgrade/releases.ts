@@ -64,6 +64,5 @@ const readLockfile = (tree: string): Promise<string> =>
   readFile(join(tree, 'package-lock.json'), 'utf8')
 
 async function build(tree: string, out: string): Promise<void> {
-  const args = ['scripts/bundle-and-run.mjs', 'scripts/build.ts', '--out', out]
-  await run(process.execPath, args, { cwd: tree })
+  await run('npm', ['run', '--silent', 'build', '--', '--out', out], { cwd: tree })
 }

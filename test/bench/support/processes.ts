@@ -41,6 +41,32 @@ const processIds = (): number[] => readdirSync('/proc').map(Number).filter(Numbe
 export const countChildren = (pid: number): number =>
   existsSync('/proc') ? processIds().filter((child) => readStat(child)?.parent === pid).length : 0
 
+/** CPU seconds of the children of a process that have ended. NaN where there is no `/proc`. */
+export const cpuOfEnded = (pid: number): number => readStat(pid)?.endedSeconds ?? Number.NaN
+
+/** MiB of a process and its descendants, of shared pages each one's part, by program. */
+export function memoryOfFamily(pid: number): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>()
+  for (const one of descendantsOf(pid)) {
+    try {
+      const name = readFileSync(`/proc/${one}/comm`, 'utf8').trim()
+      const [, kilobytes] =
+        /^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/smaps_rollup`, 'utf8')) ?? []
+      sums.set(name, (sums.get(name) ?? 0) + Number(kilobytes ?? 0) / 1024)
+    } catch {
+      // It has just ended, or is not ours to look into.
+    }
+  }
+  return sums
+}
+
+function descendantsOf(pid: number): readonly number[] {
+  const children = existsSync('/proc')
+    ? processIds().filter((one) => readStat(one)?.parent === pid)
+    : []
+  return [pid, ...children.flatMap(descendantsOf)]
+}
+
 /** CPU seconds of a process and its children, those that have ended included. */
 export function cpuOfFamily(pid: number): number {
   const own = readStat(pid)

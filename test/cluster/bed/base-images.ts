@@ -173,7 +173,7 @@ async function unpack(context: string, spec: string): Promise<void> {
 }
 
 async function copyPostgres(context: string): Promise<void> {
-  const native = await findPostgresBinaries()
+  const { native } = await findPostgresBinaries()
   await cp(native, join(context, 'native'), { recursive: true, verbatimSymlinks: true })
   const entrypoint = 'postgres-entrypoint.sh'
   await copyFile(join(definitions, entrypoint), join(context, entrypoint))
