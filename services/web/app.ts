@@ -52,7 +52,6 @@ import { invitationLinkRoutes } from './sign-in/invitations/routes.ts'
 import { accountLinkRoutes } from './sign-in/links/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
-import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
 import { traceNoteRoutes } from './console/traces/note-routes.ts'
@@ -63,7 +62,7 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
-import { NOUNS } from './nouns/list.ts'
+import { NOUNS, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './intake/git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './intake/source-downloads/routes.ts'
@@ -81,7 +80,6 @@ const PAGES = [
   deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
-  staticTokenRoutes,
   toolPackageRoutes,
   deliveryRoutes,
   approvalRoutes,
@@ -160,7 +158,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   for (const routes of PAGES) app.route('/', routes(deps))
-  for (const noun of NOUNS) app.route('/', noun.read(resourcePages(deps)))
+  for (const noun of [...NOUNS, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   return app
 }

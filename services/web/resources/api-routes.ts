@@ -60,16 +60,19 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   routes.all(list, authenticate, refuseMethod('GET, HEAD, POST'))
 
   routes.get(one, authenticate, async (c) => c.json(show(c, await find(c))))
-  routes.put(one, authenticate, async (c) => {
-    const found = await find(c)
-    await changes.change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
-    return c.json(await showNow(c, found))
-  })
+  const { change } = changes
+  if (change) {
+    routes.put(one, authenticate, async (c) => {
+      const found = await find(c)
+      await change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
+      return c.json(await showNow(c, found))
+    })
+  }
   routes.delete(one, authenticate, async (c) => {
     await changes.remove(c.var, await find(c), wantedBy(c))
     return c.body(null, 204)
   })
-  routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
+  routes.all(one, authenticate, refuseMethod(`GET, HEAD, ${change ? 'PUT, ' : ''}DELETE`))
 
   for (const action of Object.keys(actions)) {
     routes.post(`${one}/${action}`, authenticate, async (c) => {
@@ -112,4 +115,5 @@ function wantedBy(c: Context): readonly string[] | undefined {
 const askerOf = (c: Context<OrganizationCall>) => ({
   organizationId: c.var.caller.organizationId,
   userId: null,
+  tokenId: c.var.caller.tokenId,
 })

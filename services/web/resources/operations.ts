@@ -20,8 +20,8 @@ interface Asked {
 
 interface Asker {
   readonly organizationId: number
-  /** null: a token. */
   readonly userId: number | null
+  readonly tokenId: number | null
 }
 
 /** A row with the call that it was found for. */
@@ -48,12 +48,12 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
   const { noun, parameter } = namesOf(kind)
 
   /** Returns the call for the owner of a path. Raises `not_found`. */
-  async function open(asked: Asked, { organizationId, userId }: Asker): Promise<Call<Owner>> {
+  async function open(asked: Asked, { organizationId, ...by }: Asker): Promise<Call<Owner>> {
     const parameterOf = (name: string): string => asked.req.param(name) ?? ''
     const owner = await under.find(deps.sql, { organizationId, parameterOf })
     if (owner !== undefined) {
       Object.assign(asked.var.wide, valuesOf(under.facts, owner))
-      return { sql: deps.sql, deps, owner, userId }
+      return { sql: deps.sql, deps, owner, ...by }
     }
     throw new AppError('not_found', `Your organization has no such ${under.noun}.`)
   }
@@ -97,12 +97,49 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
   }
 }
 
-/** Creates the verbs that change rows, each with its one entry of the audit. */
+interface Changing<Owner, Row> {
+  readonly audited: ReturnType<typeof createAudited>
+  readonly hold: (tx: Transaction, found: Found<Owner, Row>, wanted?: Wanted) => Promise<Row>
+  readonly entry: (
+    past: string,
+    row: Row,
+    facts: Pick<AuditEntry, 'before' | 'after'>,
+  ) => AuditEntry
+}
+
+/** Creates the verb that gives a row new values. */
+function createChange<Owner, Given, Row extends Given & Identified, Of extends Fields>(
+  declaration: Declaration<Owner, Given, Row, Of>,
+  changeRow: NonNullable<Declaration<Owner, Given, Row, Of>['verbs']['change']>,
+  { audited, hold, entry }: Changing<Owner, Row>,
+) {
+  return async function change(
+    acting: Acting,
+    found: Found<Owner, Row>,
+    { values, wanted }: Change<Of>,
+  ) {
+    const { call } = found
+    requireFixed(declaration, values, found.row)
+    const given = await declaration.verbs.read(call, values)
+    const changeHeld = async (tx: Transaction) => {
+      const row = await hold(tx, found, wanted)
+      return { row, outcome: await changeRow({ ...call, sql: tx }, row, given) }
+    }
+    const { outcome } = await audited(acting, changeHeld, ({ row }) => {
+      const [before, after] = [row, given].map((each) => factsOf(declaration, each))
+      return entry('changed', row, { before, after })
+    })
+    return outcome
+  }
+}
+
+/** Creates the verbs that change rows, each with its one entry of the audit. Some have no `change`. */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   { sql }: WebDeps,
 ) {
   const { kind, verbs, actions } = declaration
+  const { change: changeRow } = verbs
   const audited = createAudited(sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
@@ -121,20 +158,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       )
     },
 
-    async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
-      const { call } = found
-      requireFixed(declaration, values, found.row)
-      const given = await verbs.read(call, values)
-      const change = async (tx: Transaction) => {
-        const row = await hold(tx, found, wanted)
-        return { row, outcome: await verbs.change({ ...call, sql: tx }, row, given) }
-      }
-      const { outcome } = await audited(acting, change, ({ row }) => {
-        const [before, after] = [row, given].map((each) => factsOf(declaration, each))
-        return entry('changed', row, { before, after })
-      })
-      return outcome
-    },
+    change: changeRow && createChange(declaration, changeRow, { audited, hold, entry }),
 
     async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
       const remove = async (tx: Transaction): Promise<Row> => {

@@ -53,15 +53,18 @@ export const resourcePages =
 
     routes.get(one, mayRead, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
 
-    routes.post(one, mayChange, session, form, async (c) => {
-      const found = await finder.find(c, askerOf(c))
-      const typed = withFixed(declaration, c.var.form, found.row)
-      const made = await takeForm(async () =>
-        changes.change(c.var, found, { values: readForm(declaration, typed) }),
-      )
-      if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
-      return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })
-    })
+    const { change } = changes
+    if (change) {
+      routes.post(one, mayChange, session, form, async (c) => {
+        const found = await finder.find(c, askerOf(c))
+        const typed = withFixed(declaration, c.var.form, found.row)
+        const made = await takeForm(async () =>
+          change(c.var, found, { values: readForm(declaration, typed) }),
+        )
+        if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
+        return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })
+      })
+    }
 
     for (const [name, { past }] of Object.entries(actions)) {
       routes.post(`${one}/${name}`, mayChange, session, form, async (c) => {
@@ -94,9 +97,9 @@ export const resourcePage =
 /** Creates what shows the pages, after a form that was refused as well. */
 function createViews<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
-  { sql }: WebDeps,
+  deps: WebDeps,
 ) {
-  const { verbs, fields } = declaration
+  const { verbs, fields, secret: secretOf } = declaration
   const { notice } = namesOf(declaration.kind)
 
   const toldIn = async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
@@ -122,7 +125,7 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
     async row(c: Context<SignedIn>, { call, row }: Found<Owner, Row>, refused?: Refused) {
       const { owner } = call
       const typed = refused?.typed ?? typedOf(fields, declaration.values(row))
-      const at = { c, sql, owner, row, path: rowPath(declaration, owner, row) }
+      const at = { c, sql: deps.sql, owner, row, path: rowPath(declaration, owner, row) }
       const told = await toldIn(c, call, refused)
       return c.html(await rowPage(declaration, { ...at, typed, ...told }), refused ? 422 : 200)
     },
@@ -145,7 +148,8 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
       const view = { session: c.var.session, owner: call.owner, row: now, path, secret }
-      return c.html(secretPage(declaration, view))
+      const hint = secretOf?.hint({ deps, ...view })
+      return c.html(secretPage(declaration, { ...view, hint }))
     },
   }
 }
@@ -169,6 +173,7 @@ const rowPath = <Owner>(of: Placed<Owner>, owner: Owner, { id }: Identified): st
 const askerOf = ({ var: { session } }: Context<SignedIn>) => ({
   organizationId: session.user.organizationId,
   userId: session.user.id,
+  tokenId: null,
 })
 
 /** Returns what a form led to, or what is wrong with it. */

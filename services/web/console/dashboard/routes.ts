@@ -7,12 +7,11 @@ import {
 import type { ActivityRange } from '../../../platform/runs/activity.ts'
 import { countOnline } from '../../../platform/automations/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/runs/run-list.ts'
-import { countEndingTokens } from '../../../platform/automations/static-tokens.ts'
+import { countEndingTokens, ENDING_DAYS } from '../../../platform/automations/static-tokens.ts'
 import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
-import { ENDING_DAYS } from '../frame/token-facts.ts'
 import { noticeOf, warningOf } from '../frame/notices.ts'
 
 const AUTOMATIONS = 8

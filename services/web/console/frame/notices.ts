@@ -1,5 +1,4 @@
 const NOTICES = {
-  'token-revoked': 'The token is revoked. Calls that use it are refused from now on.',
   'trace-token-revoked': 'The token is revoked. The trace collector refuses it within a minute.',
   'oauth-saved': 'The settings are saved. They apply from the next call on.',
   'oauth-saved-off':

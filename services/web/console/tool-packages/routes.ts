@@ -6,15 +6,13 @@ import { listToolPackages, pageToolFiles } from '../../../platform/tools/tool-pa
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { proposedDays } from '../../nouns/static-token-fields.ts'
 import { isIdCursor, isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
 import type { IndexName } from './commands.ts'
 import { packagesPage } from './list-page.ts'
 import { packagePage } from './package-page.ts'
 import { PACKAGES_PATH } from './paths.ts'
-import { NEW_PACKAGE_TOKEN } from './token-form.ts'
-import type { TypedToken } from './token-form.ts'
-import { packageTokenRoutes } from './token-routes.ts'
 import { yankRoutes } from './yank-routes.ts'
 
 /** The public packages that the page of an organization shows. */
@@ -27,10 +25,7 @@ export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
 
-  async function listPage(
-    c: Context<SignedIn>,
-    typed: TypedToken = { name: '', fields: NEW_PACKAGE_TOKEN },
-  ) {
+  routes.get(PACKAGES_PATH, session, async (c) => {
     const index: IndexName = c.req.query('of') === 'public' ? 'public' : 'organization'
     const request = readPageRequest(c, isNameCursor)
     const { search } = request
@@ -39,11 +34,9 @@ export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
       index === 'public' ? undefined : listToolPackages(sql, null, { limit: PUBLIC_ROWS, search }),
     ])
     const lists = { index, page, request, publicPage }
-    const daysMax = config.STATIC_TOKEN_DAYS_MAX
-    return packagesPage({ session: c.var.session, baseUrl, ...lists, typed, daysMax })
-  }
-
-  routes.get(PACKAGES_PATH, session, async (c) => c.html(await listPage(c)))
+    const days = proposedDays(config)
+    return c.html(packagesPage({ session: c.var.session, baseUrl, ...lists, days }))
+  })
 
   for (const index of ['organization', 'public'] as const) {
     routes.get(`${PACKAGES_PATH}/${index}/:name`, session, async (c) => {
@@ -64,7 +57,6 @@ export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
     return own?.internal ?? false
   }
 
-  routes.route('/', packageTokenRoutes(deps, listPage))
   routes.route('/', yankRoutes(deps))
   return routes
 }

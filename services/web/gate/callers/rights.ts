@@ -65,8 +65,6 @@ const RUNS = {
   'GET /automations/:automationId/design': 'viewer',
   'GET /automations/:automationId/settings': 'viewer',
   'POST /automations/:automationId/concurrency': 'admin',
-  'GET /automations/:automationId/tokens': 'viewer',
-  'POST /automations/:automationId/tokens': 'admin',
   'GET /automations/:automationId/executions': 'viewer',
   'POST /automations/:automationId/executions': 'editor',
   'GET /automations/:automationId/executions/:kickoffId': 'viewer',
@@ -167,18 +165,12 @@ const TRACES = {
 } as const satisfies Readonly<Record<string, Right>>
 
 const SETTINGS = {
-  'GET /tokens': 'viewer',
-  'GET /tokens/:tokenId/replace': 'admin',
-  'POST /tokens/:tokenId/replace': 'admin',
-  'GET /tokens/:tokenId/revoke': 'admin',
-  'POST /tokens/:tokenId/revoke': 'admin',
   'GET /tools-packages': 'viewer',
   'GET /tools-packages/organization/:name': 'viewer',
   'GET /tools-packages/public/:name': 'viewer',
   'GET /tools-packages/files/:fileId/yank': 'editor',
   'POST /tools-packages/files/:fileId/yank': 'editor',
   'POST /tools-packages/files/:fileId/unyank': 'editor',
-  'POST /tools-packages/tokens': 'admin',
   'GET /audit': 'admin',
   'GET /audit-export': 'admin',
   'GET /settings': 'viewer',

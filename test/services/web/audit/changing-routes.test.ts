@@ -154,9 +154,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/people/:userId/delete': form(),
   'POST /account/sessions/:sessionId/end': form(),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
-  'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
-  'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
-  'POST /tokens/:tokenId/revoke': form(),
+  'POST /automations/:automationId/static-tokens': form({ name: 'CI', scopes: 'read' }),
+  'POST /automations/:automationId/static-tokens/:staticTokenId/delete': form(),
+  'POST /static-tokens': form({ name: 'CI', scopes: 'upload' }),
+  'POST /static-tokens/:staticTokenId/delete': form(),
+  'POST /designer/v2/static-tokens': json('POST', { name: 'CI', scopes: ['read'] }),
+  'DELETE /designer/v2/static-tokens/:staticTokenId': json('DELETE'),
   'POST /automations/:automationId/webhooks': form(HOOK),
   'POST /automations/:automationId/webhooks/:webhookId': form({ ...HOOK, url: 'https://b.test/x' }),
   'POST /automations/:automationId/webhooks/:webhookId/test': form(),
@@ -304,7 +307,6 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /tools/organization/files/:filename/yanked': yank('DELETE', own),
   'POST /tools-packages/files/:fileId/yank': form({ reason: 'broken' }),
   'POST /tools-packages/files/:fileId/unyank': form(),
-  'POST /tools-packages/tokens': form({ name: 'build server', scopes: 'upload' }),
   'POST /automations/:automationId/executions/:kickoffId/approval': form({
     task: 'research',
     decision: 'approve',
@@ -426,7 +428,7 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deployments|st|re|crew|env|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|delete)|$)/
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
@@ -452,7 +454,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
     return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
   },
-  tokenId: () =>
+  staticTokenId: () =>
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),

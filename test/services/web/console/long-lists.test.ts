@@ -64,7 +64,7 @@ async function walk(first: string, row: RegExp): Promise<{ rows: Set<string>; pa
 const LISTS: [string, () => string, RegExp][] = [
   ['automations', () => '/automations', /<a href="(\/automations\/[^"?]+)">/g],
   ['LLM connections', () => '/llm-connections', /<a href="(\/llm-connections\/\d+)">/g],
-  ['static tokens', () => `${pageOf()}/tokens`, /href="(\/tokens\/\d+\/revoke)"/g],
+  ['static tokens', () => `${pageOf()}/static-tokens`, /<a href="([^"]+\/static-tokens\/\d+)">/g],
   ['runs', () => '/executions', /href="(\/automations\/[^"]+\/executions\/[^"?]+)"/g],
   ['runs of an automation', () => `${pageOf()}/executions`, /href="([^"]+\/executions\/[^"?]+)"/g],
   [

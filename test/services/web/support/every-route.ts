@@ -90,7 +90,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     projectId,
     proposalId,
     number: 1,
-    tokenId: ids.token,
+    staticTokenId: ids.token,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,
