@@ -70,8 +70,8 @@ function networksOf(words: readonly string[]): readonly string[] {
   if ('wrong' in networks) {
     throw new AppError(
       'unprocessable',
-      `"${networks.wrong.slice(0, 60)}" is neither an address nor a network, such as 192.0.2.7 or ` +
-        '192.0.2.0/24.',
+      `"${networks.wrong.slice(0, 60)}" is neither an address nor a network, such as 192.0.2.7 ` +
+        'or 192.0.2.0/24.',
     )
   }
   if (networks.length <= NETWORKS_MAX) return networks

@@ -30,7 +30,7 @@ import { formOf } from '../resources/pages.ts'
 import { typedOf } from '../resources/values.ts'
 import { automation } from './automation.ts'
 import { organization } from './organization.ts'
-import { fields, OVERLAP_DAYS, proposedDays } from './static-token-fields.ts'
+import { fields, OVERLAP_DAYS, proposedDays } from './token-fields.ts'
 
 const DAY_MS = 86_400_000
 

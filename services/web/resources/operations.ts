@@ -133,7 +133,7 @@ function createChange<Owner, Given, Row extends Given & Identified, Of extends F
   }
 }
 
-/** Creates the verbs that change rows, each with its one entry of the audit. Some have no `change`. */
+/** Creates the verbs that change rows, each with its one entry of the audit. */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   { sql }: WebDeps,

@@ -1,5 +1,4 @@
 const NOTICES = {
-  'trace-token-revoked': 'The token is revoked. The trace collector refuses it within a minute.',
   'oauth-saved': 'The settings are saved. They apply from the next call on.',
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',

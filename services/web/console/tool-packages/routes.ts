@@ -6,7 +6,7 @@ import { listToolPackages, pageToolFiles } from '../../../platform/tools/tool-pa
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { proposedDays } from '../../nouns/static-token-fields.ts'
+import { proposedDays } from '../../nouns/token-fields.ts'
 import { isIdCursor, isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
 import type { IndexName } from './commands.ts'

@@ -158,10 +158,6 @@ const TRACES = {
   'GET /trace-export': 'viewer',
   'POST /trace-filters': 'viewer',
   'POST /trace-filters/:id/delete': 'viewer',
-  'GET /send-traces': 'viewer',
-  'POST /send-traces/tokens': 'admin',
-  'GET /send-traces/tokens/:id/revoke': 'admin',
-  'POST /send-traces/tokens/:id/revoke': 'admin',
 } as const satisfies Readonly<Record<string, Right>>
 
 const SETTINGS = {

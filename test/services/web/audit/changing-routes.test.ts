@@ -357,8 +357,10 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
   'POST /projects/:projectId/proposals/:proposalId/accept': 'see projects/proposals.test.ts',
   'POST /projects/:projectId/proposals/:proposalId/discard': 'see projects/proposals.test.ts',
-  'POST /send-traces/tokens': 'see send-traces/tokens.test.ts',
-  'POST /send-traces/tokens/:id/revoke': 'see send-traces/tokens.test.ts',
+  'POST /trace-tokens': 'see resources/readings.test.ts',
+  'POST /trace-tokens/:traceTokenId/delete': 'see resources/readings.test.ts',
+  'POST /designer/v2/trace-tokens': 'see resources/readings.test.ts',
+  'DELETE /designer/v2/trace-tokens/:traceTokenId': 'see resources/readings.test.ts',
 }
 
 beforeAll(async () => {

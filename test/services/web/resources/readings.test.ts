@@ -10,8 +10,10 @@ import { namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from '../../../../services/web/resources/reference.ts'
 import { apiRights, pathsOf } from '../../../../services/web/resources/rights.ts'
 import { typedOf } from '../../../../services/web/resources/values.ts'
-import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
+import { BASE_URL, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
+import { openSendTraces } from '../support/send-traces.ts'
+import type { SendTraces } from '../support/send-traces.ts'
 
 interface Noun {
   readonly kind: string
@@ -30,12 +32,14 @@ const read: Reader<Noun> = ({ kind, under, fields, verbs, actions }) => ({
 })
 const nouns = NOUNS.map((noun) => noun.read(read))
 
+let site: SendTraces
 let platform: Platform
 let ada: SignedInUser
 let token: string
 
 beforeAll(async () => {
-  platform = await openPlatform()
+  site = await openSendTraces()
+  ;({ platform } = site)
   ada = await platform.signIn(platform.acme)
   token = await issueStaticToken(platform.sql, {
     organizationId: platform.acme.organizationId,
@@ -45,7 +49,7 @@ beforeAll(async () => {
   })
 })
 
-afterAll(() => platform.close())
+afterAll(() => site.close())
 
 const pathOf = ({ path }: Noun): string =>
   path.replace(':automationId', platform.acme.research.automationId)

@@ -8,7 +8,7 @@ import type { Control } from '../resources/controls.ts'
 import { field } from '../resources/declaration.ts'
 
 /** The life of a token for which none is said. */
-const DAYS_DEFAULT = 90
+export const DAYS_DEFAULT = 90
 /** The life that forms propose; `STATIC_TOKEN_DAYS_MAX` is the longest one, 0 without one. */
 export const proposedDays = ({ STATIC_TOKEN_DAYS_MAX: max }: Pick<WebConfig, DaysMax>): number =>
   Math.min(DAYS_DEFAULT, max || DAYS_DEFAULT)
@@ -17,13 +17,30 @@ type DaysMax = 'STATIC_TOKEN_DAYS_MAX'
 /** For as long a token is good that another one replaces. */
 export const OVERLAP_DAYS = 7
 const NAME_MAX = 100
-const DAYS = { text: 'must be a whole number from 1 to 3650', max: 3650 }
+const DAYS_MAX = 3650
 const SCOPES: Readonly<Record<TokenScope, string>> = {
   kickoff: 'Start and steer runs',
   read: 'Read runs, projects and packages',
   design: 'Design projects, deploy crews (whole organization)',
   upload: 'Upload packages (whole organization)',
   settings: 'Change settings such as webhooks (whole organization)',
+}
+
+/** The name of a token: that of the system which uses it. */
+export const nameOfToken = field(
+  v.pipe(
+    v.string('must be a text'),
+    v.check((name) => name.trim() !== '', 'must name the system that will use the token'),
+    v.maxLength(NAME_MAX, `must have at most ${NAME_MAX} characters`),
+    v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
+  ),
+  { label: 'Name', control: text({ max: NAME_MAX }), example: 'The system that will use it' },
+)
+
+/** A number of days from 1. */
+export function daysUpTo(max: number) {
+  const words = `must be a whole number from 1 to ${max}`
+  return v.pipe(v.number(words), v.integer(words), v.minValue(1, words), v.maxValue(max, words))
 }
 
 /** A number that only the form of a replacement has. */
@@ -37,15 +54,7 @@ const carried: Control = {
 
 /** What is said of a static token when it is issued. */
 export const fields = {
-  name: field(
-    v.pipe(
-      v.string('must be a text'),
-      v.check((name) => name.trim() !== '', 'must name the system that will use the token'),
-      v.maxLength(NAME_MAX, `must have at most ${NAME_MAX} characters`),
-      v.regex(/^\P{Cc}*$/u, 'must have no control characters'),
-    ),
-    { label: 'Name', control: text({ max: NAME_MAX }), example: 'The system that will use it' },
-  ),
+  name: nameOfToken,
   automation: field(v.optional(v.nullable(v.string('must be a text')), null), {
     label: 'Only for the automation',
     hint: 'Its slug; none: for all automations of the organization, and for what belongs to none',
@@ -62,25 +71,12 @@ export const fields = {
     ),
     { label: 'It may', control: ticks({ box: 'scopes', options: SCOPES }), example: ['read'] },
   ),
-  days: field(
-    v.optional(
-      v.nullable(
-        v.pipe(
-          v.number(DAYS.text),
-          v.integer(DAYS.text),
-          v.minValue(1, DAYS.text),
-          v.maxValue(DAYS.max, DAYS.text),
-        ),
-      ),
-      DAYS_DEFAULT,
-    ),
-    {
-      label: 'Days until it ends',
-      hint: 'None: it never ends, where the operator of the platform allows that',
-      control: number(DAYS),
-      example: DAYS_DEFAULT,
-    },
-  ),
+  days: field(v.optional(v.nullable(daysUpTo(DAYS_MAX)), DAYS_DEFAULT), {
+    label: 'Days until it ends',
+    hint: 'None: it never ends, where the operator of the platform allows that',
+    control: number({ max: DAYS_MAX }),
+    example: DAYS_DEFAULT,
+  }),
   networks: field(
     v.optional(
       v.pipe(
