@@ -23,7 +23,6 @@ import { automationApiRoutes } from './api/automation/routes.ts'
 import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
-import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { findRoutes } from './console/find/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { deploymentsRoutes } from './console/deployments/routes.ts'
@@ -105,7 +104,6 @@ const PAGES = [
   accountRoutes,
   testLlmConnectionRoutes,
   connectionRoutes,
-  clientFilteringRoutes,
 ]
 
 /** Builds the web service: every mount, in order. */

@@ -1,5 +1,6 @@
 import type { Resource } from '../resources/declaration.ts'
 import { llmConnections } from './llm-connections.ts'
+import { oauthClients } from './oauth-clients.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
@@ -12,6 +13,7 @@ export const NOUNS: readonly Resource[] = [
   llmConnections,
   staticTokens,
   traceTokens,
+  oauthClients,
 ]
 
 /** Nouns whose pages are below another parent as well. */

@@ -161,8 +161,12 @@ export interface Shown<Owner, Row extends Identified> {
   /** What the answers of the API have beside the fields. */
   readonly facts: Readonly<Record<string, Fact<Row>>>
   readonly rights: { readonly read: OrganizationRole; readonly change: OrganizationRole }
-  /** Without `change`, rows stay as they were created. */
-  readonly verbs: { readonly change?: unknown }
+  /** Without `change`, rows stay as they were created; others are created or removed elsewhere. */
+  readonly verbs: {
+    readonly create?: unknown
+    readonly change?: unknown
+    readonly remove?: unknown
+  }
   /** What a token has to be for to change them. */
   readonly scope: TokenScope
   readonly actions: Readonly<Record<string, Action<Owner, Row>>>
@@ -173,9 +177,9 @@ export interface Shown<Owner, Row extends Identified> {
     /** The heading of the form, or of what a row says that cannot be changed. */
     readonly form: string
     readonly saved: string
-    readonly deleted: string
+    readonly deleted?: string
     /** What happens when it is deleted. */
-    readonly deletes: string
+    readonly deletes?: string
   }
   /** The secret that creating makes, and some actions; it is shown once. */
   readonly secret?: {
@@ -221,13 +225,13 @@ export interface Declaration<
     /** Returns values that pass the schema as the verbs take them. Raises `unprocessable`. */
     readonly read: (call: Call<Owner>, values: Values<Of>) => Promise<Given>
     /** Raises `conflict` when there are as many as there may be. */
-    readonly create: (call: Call<Owner>, given: Given) => Promise<Outcome & { readonly row: Row }>
+    readonly create?: (call: Call<Owner>, given: Given) => Promise<Outcome & { readonly row: Row }>
     readonly change?: (
       call: Call<Owner>,
       row: Row,
       given: Given,
     ) => Promise<Outcome | boolean | void>
-    readonly remove: (call: Call<Owner>, row: Row) => Promise<unknown>
+    readonly remove?: (call: Call<Owner>, row: Row) => Promise<unknown>
   }
 }
 

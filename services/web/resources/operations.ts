@@ -97,49 +97,15 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
   }
 }
 
-interface Changing<Owner, Row> {
-  readonly audited: ReturnType<typeof createAudited>
-  readonly hold: (tx: Transaction, found: Found<Owner, Row>, wanted?: Wanted) => Promise<Row>
-  readonly entry: (
-    past: string,
-    row: Row,
-    facts: Pick<AuditEntry, 'before' | 'after'>,
-  ) => AuditEntry
-}
-
-/** Creates the verb that gives a row new values. */
-function createChange<Owner, Given, Row extends Given & Identified, Of extends Fields>(
-  declaration: Declaration<Owner, Given, Row, Of>,
-  changeRow: NonNullable<Declaration<Owner, Given, Row, Of>['verbs']['change']>,
-  { audited, hold, entry }: Changing<Owner, Row>,
-) {
-  return async function change(
-    acting: Acting,
-    found: Found<Owner, Row>,
-    { values, wanted }: Change<Of>,
-  ) {
-    const { call } = found
-    requireFixed(declaration, values, found.row)
-    const given = await declaration.verbs.read(call, values)
-    const changeHeld = async (tx: Transaction) => {
-      const row = await hold(tx, found, wanted)
-      return { row, outcome: await changeRow({ ...call, sql: tx }, row, given) }
-    }
-    const { outcome } = await audited(acting, changeHeld, ({ row }) => {
-      const [before, after] = [row, given].map((each) => factsOf(declaration, each))
-      return entry('changed', row, { before, after })
-    })
-    return outcome
-  }
-}
-
-/** Creates the verbs that change rows, each with its one entry of the audit. */
+/**
+ * Creates the verbs that change rows, each with its one entry of the audit; routes call those alone
+ * that the declaration has.
+ */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   { sql }: WebDeps,
 ) {
   const { kind, verbs, actions } = declaration
-  const { change: changeRow } = verbs
   const audited = createAudited(sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
@@ -151,19 +117,34 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   return {
     async create(acting: Acting, call: Call<Owner>, values: Values<Of>) {
       const given = await verbs.read(call, values)
-      return audited(
-        acting,
-        (tx) => verbs.create({ ...call, sql: tx }, given),
-        ({ row }) => entry('created', row, { after: factsOf(declaration, given) }),
-      )
+      const create = async (tx: Transaction) => {
+        const made = await verbs.create?.({ ...call, sql: tx }, given)
+        if (made) return made
+        throw new AppError('method_not_allowed', `No ${namesOf(kind).noun} is created.`)
+      }
+      const after = factsOf(declaration, given)
+      return audited(acting, create, ({ row }) => entry('created', row, { after }))
     },
 
-    change: changeRow && createChange(declaration, changeRow, { audited, hold, entry }),
+    async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
+      const { call } = found
+      requireFixed(declaration, values, found.row)
+      const given = await verbs.read(call, values)
+      const change = async (tx: Transaction) => {
+        const row = await hold(tx, found, wanted)
+        return { row, outcome: await verbs.change?.({ ...call, sql: tx }, row, given) }
+      }
+      const { outcome } = await audited(acting, change, ({ row }) => {
+        const [before, after] = [row, given].map((each) => factsOf(declaration, each))
+        return entry('changed', row, { before, after })
+      })
+      return outcome
+    },
 
     async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
       const remove = async (tx: Transaction): Promise<Row> => {
         const row = await hold(tx, found, wanted)
-        await verbs.remove({ ...found.call, sql: tx }, row)
+        await verbs.remove?.({ ...found.call, sql: tx }, row)
         return row
       }
       await audited(acting, remove, (row) => entry('deleted', row))

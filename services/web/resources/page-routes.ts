@@ -29,12 +29,13 @@ import { readForm, typedOf, withFixed } from './values.ts'
 export const resourcePages =
   (deps: WebDeps): Reader<Hono<SignedIn>> =>
   (declaration) => {
-    const { rights, actions } = declaration
+    const { rights, verbs, actions } = declaration
     const { list, one } = pathsOf(declaration)
     const finder = createFinder(declaration, deps)
     const changes = createChanges(declaration, deps)
     const show = createViews(declaration, deps)
     const routes = new Hono<SignedIn>()
+    const having = (verb: unknown) => (verb ? routes : new Hono<SignedIn>())
     const session = requireSession(deps)
     const form = requireForm(deps.config.PLATFORM_BASE_URL)
     const mayRead = declareRight(rights.read)
@@ -42,7 +43,7 @@ export const resourcePages =
 
     routes.get(list, mayRead, session, async (c) => show.list(c, await finder.open(c, askerOf(c))))
 
-    routes.post(list, mayChange, session, form, async (c) => {
+    having(verbs.create).post(list, mayChange, session, form, async (c) => {
       const call = await finder.open(c, askerOf(c))
       const made = await takeForm(async () =>
         changes.create(c.var, call, readForm(declaration, c.var.form)),
@@ -53,18 +54,15 @@ export const resourcePages =
 
     routes.get(one, mayRead, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
 
-    const { change } = changes
-    if (change) {
-      routes.post(one, mayChange, session, form, async (c) => {
-        const found = await finder.find(c, askerOf(c))
-        const typed = withFixed(declaration, c.var.form, found.row)
-        const made = await takeForm(async () =>
-          change(c.var, found, { values: readForm(declaration, typed) }),
-        )
-        if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
-        return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })
-      })
-    }
+    having(verbs.change).post(one, mayChange, session, form, async (c) => {
+      const found = await finder.find(c, askerOf(c))
+      const typed = withFixed(declaration, c.var.form, found.row)
+      const made = await takeForm(async () =>
+        changes.change(c.var, found, { values: readForm(declaration, typed) }),
+      )
+      if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
+      return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })
+    })
 
     for (const [name, { past }] of Object.entries(actions)) {
       routes.post(`${one}/${name}`, mayChange, session, form, async (c) => {
@@ -74,10 +72,10 @@ export const resourcePages =
       })
     }
 
-    routes.get(`${one}/delete`, mayChange, session, async (c) =>
+    having(verbs.remove).get(`${one}/delete`, mayChange, session, async (c) =>
       show.question(c, await finder.find(c, askerOf(c))),
     )
-    routes.post(`${one}/delete`, mayChange, session, form, async (c) => {
+    having(verbs.remove).post(`${one}/delete`, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
       await changes.remove(c.var, found)
       return show.deleted(c, found)

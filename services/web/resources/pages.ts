@@ -54,7 +54,7 @@ export function listPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   view: ListView<Owner, Row>,
 ): Html {
-  const { kind, under, words, most, fields } = shown
+  const { kind, under, words, most, fields, verbs } = shown
   const { session, owner, path, page, request, problem } = view
   const { noun, titles } = namesOf(kind)
   const list = { path, noun, page, request }
@@ -76,7 +76,7 @@ export function listPage<Owner, Row extends Identified>(
               : nothingHere(list)
         }
       </section>
-      ${pager(list)} ${page.total < most ? newSection : problemBox(problem)}`,
+      ${pager(list)} ${verbs.create && page.total < most ? newSection : problemBox(problem)}`,
   )
 }
 
@@ -152,17 +152,18 @@ export async function rowPage<Owner, Row extends Identified>(
 }
 
 function buttons<Owner, Row extends Identified>(
-  { actions }: Shown<Owner, Row>,
+  { verbs, actions }: Shown<Owner, Row>,
   { session, row, path }: View<Owner, Row>,
 ): Html {
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
   return html`${offered.map(
-      ([name, { text }]) =>
-        html`<form method="post" action="${path}/${name}">
-          ${csrfField(session.csrfToken)}
-          <button class="button">${text}</button>
-        </form>`,
-    )} <a class="button danger" href="${path}/delete">Delete</a>`
+    ([name, { text }]) =>
+      html`<form method="post" action="${path}/${name}">
+        ${csrfField(session.csrfToken)}
+        <button class="button">${text}</button>
+      </form>`,
+  )}
+  ${verbs.remove ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
 }
 
 /** The question before a row is deleted. */
@@ -177,7 +178,7 @@ export function deletePage<Owner, Row extends Identified>(
     current: under.current,
     crumbs: crumbsTo(shown, view),
     question: `Delete the ${namesOf(kind).noun} ${shown.name(row)}?`,
-    consequence: words.deletes,
+    consequence: words.deletes ?? '',
     action: `${path}/delete`,
     verb: 'Delete',
     back: path,

@@ -25,10 +25,10 @@ export const apiRights: Reader<readonly RightOfRoute[]> = (declaration) => {
   const { list, one } = pathsOf(declaration)
   return [
     [`GET ${API}${list}`, rights.read],
-    [`POST ${API}${list}`, rights.change],
+    ...(verbs.create ? [[`POST ${API}${list}`, rights.change] as const] : []),
     [`GET ${API}${one}`, rights.read],
     ...(verbs.change ? [[`PUT ${API}${one}`, rights.change] as const] : []),
-    [`DELETE ${API}${one}`, rights.change],
+    ...(verbs.remove ? [[`DELETE ${API}${one}`, rights.change] as const] : []),
     ...Object.keys(actions).map((action): RightOfRoute => [
       `POST ${API}${one}/${action}`,
       rights.change,

@@ -187,29 +187,31 @@ function ofList<Owner, Row extends Identified>(
   declaration: Shown<Owner, Row>,
   { requestBody, common, operation }: Told,
 ): object {
-  const { kind, under, most, words, secret } = declaration
+  const { kind, under, most, verbs, words, secret } = declaration
   const { noun, plural, type } = namesOf(kind)
   const made = secret ? `${type}WithSecret` : type
   return {
     get: operation(`list${type}s`, `The ${plural} of an ${under.noun}, ${most} at the most`, {
       responses: { '200': json('The oldest first.', `${type}s`), ...common },
     }),
-    post: operation(`create${type}`, `Create a ${noun}`, {
-      ...forFiles(declaration),
-      description: words.about,
-      parameters: [
-        parameter('dry_run', 'query', {
-          description: 'Only check the fields.',
-          schema: { type: 'boolean', default: false },
-        }),
-      ],
-      requestBody,
-      responses: {
-        '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
-        '201': json('It is created.', made, location('Where it is.')),
-        ...common,
-        ...BAD_BODY,
-      },
+    ...(verbs.create !== undefined && {
+      post: operation(`create${type}`, `Create a ${noun}`, {
+        ...forFiles(declaration),
+        description: words.about,
+        parameters: [
+          parameter('dry_run', 'query', {
+            description: 'Only check the fields.',
+            schema: { type: 'boolean', default: false },
+          }),
+        ],
+        requestBody,
+        responses: {
+          '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
+          '201': json('It is created.', made, location('Where it is.')),
+          ...common,
+          ...BAD_BODY,
+        },
+      }),
     }),
   }
 }
@@ -235,10 +237,12 @@ function ofRow<Owner, Row extends Identified>(
         responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
       }),
     }),
-    delete: operation(`delete${type}`, `Delete a ${noun}`, {
-      description: words.deletes,
-      parameters: [ifMatch],
-      responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
+    ...(verbs.remove !== undefined && {
+      delete: operation(`delete${type}`, `Delete a ${noun}`, {
+        description: words.deletes,
+        parameters: [ifMatch],
+        responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
+      }),
     }),
   }
 }

@@ -180,8 +180,6 @@ const SETTINGS = {
   'POST /settings/organization/oauth': 'admin',
   'POST /settings/organization/oauth/test': 'admin',
   'POST /settings/organization/oauth/explain': 'admin',
-  'GET /settings/organization/oauth/clients': 'viewer',
-  'POST /settings/organization/oauth/clients/:automationId': 'admin',
   'GET /connections': 'viewer',
   'POST /connections': 'admin',
   'GET /new-connection': 'admin',

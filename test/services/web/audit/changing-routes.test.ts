@@ -296,7 +296,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/revoke': form(),
   'POST /connections/:id/delete': form(),
   'POST /settings/organization/oauth': form(ORGANIZATION_OAUTH),
-  'POST /settings/organization/oauth/clients/:automationId': form({ client_id: 'robot' }),
+  'POST /oauth-clients/:oauthClientId': form({ client_id: 'robot' }),
+  'PUT /designer/v2/oauth-clients/:oauthClientId': json('PUT', { client_id: null }),
   'POST /tools/public/': upload('one', internal),
   'POST /tools/public': upload('two', internal),
   'PUT /tools/public/files/:filename/yanked': yank('PUT', internal),
@@ -459,6 +460,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   staticTokenId: () =>
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
+  oauthClientId: async () => platform.acme.research.automationId,
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),

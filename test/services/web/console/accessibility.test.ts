@@ -105,7 +105,7 @@ describe.skipIf(hasNoBrowser)(TITLE, () => {
       '/automations',
       '/executions',
       '/llm-connections',
-      '/settings/organization/oauth/clients',
+      '/oauth-clients',
     ]
     for (const path of few(paths, 2)) {
       await page.goto(site.service.url + path)

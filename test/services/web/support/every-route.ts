@@ -91,6 +91,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     number: 1,
     staticTokenId: ids.token,
     traceTokenId: traceToken,
+    oauthClientId: acme.research.automationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,
