@@ -41,11 +41,10 @@ export async function createOrganizationToken(
   const token = { ...limits, organizationId, deploymentId: null, name, createdBy: null }
   return sql.begin(async (tx) => {
     const { id, secret } = await createStaticToken(tx, token)
-    const target = { kind: 'static_token', id, name }
+    const target = { kind: 'static_token', id, name: `${name} (pat_…${secret.slice(-4)})` }
     const { scopes, expiresAt } = limits
-    const facts = { scopes, expires_at: expiresAt?.toISOString() ?? null }
-    const after = { automation: null, last_four: secret.slice(-4), ...facts }
-    const entry = { action: 'static_token_issued', organizationId, target, after }
+    const after = { automation: null, scopes, expires_at: expiresAt?.toISOString() ?? null }
+    const entry = { action: 'static_token_created', organizationId, target, after }
     await writeAudit(tx, OPERATOR, entry)
     return secret
   })

@@ -23,7 +23,6 @@ import { automationApiRoutes } from './api/automation/routes.ts'
 import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
-import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { findRoutes } from './console/find/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { deploymentsRoutes } from './console/deployments/routes.ts'
@@ -52,7 +51,6 @@ import { invitationLinkRoutes } from './sign-in/invitations/routes.ts'
 import { accountLinkRoutes } from './sign-in/links/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
-import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
 import { traceNoteRoutes } from './console/traces/note-routes.ts'
@@ -63,7 +61,7 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
-import { NOUNS } from './nouns/list.ts'
+import { NOUNS, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './intake/git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './intake/source-downloads/routes.ts'
@@ -81,7 +79,6 @@ const PAGES = [
   deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
-  staticTokenRoutes,
   toolPackageRoutes,
   deliveryRoutes,
   approvalRoutes,
@@ -107,7 +104,6 @@ const PAGES = [
   accountRoutes,
   testLlmConnectionRoutes,
   connectionRoutes,
-  clientFilteringRoutes,
 ]
 
 /** Builds the web service: every mount, in order. */
@@ -160,7 +156,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   for (const routes of PAGES) app.route('/', routes(deps))
-  for (const noun of NOUNS) app.route('/', noun.read(resourcePages(deps)))
+  for (const noun of [...NOUNS, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   return app
 }

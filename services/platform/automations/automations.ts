@@ -217,9 +217,9 @@ const isListed = (sql: Queryable, organizationId: number, search?: string) => sq
 export async function listAutomationNames(
   sql: Queryable,
   organizationId: number,
-): Promise<Pick<Automation, 'automationId' | 'name'>[]> {
-  return sql<Pick<Automation, 'automationId' | 'name'>[]>`
-    select automation_id, name from deployments
+): Promise<Pick<Automation, 'automationId' | 'name' | 'slug'>[]> {
+  return sql<Pick<Automation, 'automationId' | 'name' | 'slug'>[]>`
+    select automation_id, name, slug from deployments
     where organization_id = ${organizationId} and tests_project_id is null
     order by name, id limit 500`
 }

@@ -1,12 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { AppError } from '../../shared/errors.ts'
+import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { UNLIMITED } from './token-limits.ts'
 import type { TokenLimits, TokenScope } from './token-limits.ts'
-import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
+import { contains, idOfCursor, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 
 /** Distinguishes a static token from a JWT, and lets secret scanners find one that leaked. */
 const PREFIX = 'pat_'
+
+/** The tokens of an organization that are not deleted, ended ones included. */
+export const STATIC_TOKENS_MAX = 1000
+
+/** The days before the end of a token in which pages warn of it. */
+export const ENDING_DAYS = 14
 
 /** A static token as people see it: without its secret. */
 interface StaticToken extends TokenLimits {
@@ -48,7 +56,10 @@ interface IssuedStaticToken {
   readonly secret: string
 }
 
-/** Issues a token; without limits that it was not given. */
+/**
+ * Issues a token; without limits that it was not given. Raises `conflict` when the organization has
+ * as many as it may have.
+ */
 export async function createStaticToken(
   sql: Queryable,
   token: NewStaticToken,
@@ -56,14 +67,25 @@ export async function createStaticToken(
   const secret = PREFIX + randomBytes(32).toString('base64url')
   const { organizationId, deploymentId, name, createdBy, replaces = null } = token
   const { scopes, expiresAt, networks } = { ...UNLIMITED, ...token }
-  const [{ id }] = await sql<[{ id: number }]>`
-    insert into static_tokens (organization_id, deployment_id, name, created_by, token_hash,
-      last_four, scopes, expires_at, networks, replaces)
-    values (${organizationId}, ${deploymentId}, ${name}, ${createdBy}, ${hashOf(secret)},
-      ${secret.slice(-4)}, ${[...scopes]}, ${expiresAt}, ${[...networks]}::text[]::cidr[],
-      ${replaces})
-    returning id`
-  return { id, secret }
+  return inTransaction(sql, async (tx) => {
+    await tx`select from organizations where id = ${organizationId} for no key update`
+    const [issued] = await tx<[{ id: number }?]>`
+      insert into static_tokens (organization_id, deployment_id, name, created_by, token_hash,
+        last_four, scopes, expires_at, networks, replaces)
+      select ${organizationId}, ${deploymentId}, ${name}, ${createdBy}, ${hashOf(secret)},
+        ${secret.slice(-4)}, ${[...scopes]}, ${expiresAt}, ${[...networks]}::text[]::cidr[],
+        ${replaces}
+      where (
+        select count(*) from static_tokens
+        where organization_id = ${organizationId} and revoked_at is null) < ${STATIC_TOKENS_MAX}
+      returning id`
+    if (issued) return { ...issued, secret }
+    throw new AppError(
+      'conflict',
+      `An organization has at most ${STATIC_TOKENS_MAX} static tokens. Delete one that is no ` +
+        'longer used.',
+    )
+  })
 }
 
 /** Issues a token and returns its secret. */
@@ -166,7 +188,7 @@ export async function listStaticTokens(
 ): Promise<Page<ListedToken>> {
   const newestFirst = {
     columns: [sql`t.id`],
-    at: (cursor: string) => sql`(${cursor}::int)`,
+    at: (cursor: string) => sql`(${idOfCursor(cursor)}::int)`,
     descending: true,
   }
   const isListed = sql`
@@ -184,12 +206,18 @@ export async function listStaticTokens(
 
 /** A token in a list, with the automation that it is for and whose place it takes. */
 export interface ListedToken extends StaticToken {
+  /** The slug of the automation. */
+  readonly automation: string | null
   readonly automationId: string | null
   readonly automationName: string | null
+  /** From when it was issued; null: for ever. */
+  readonly days: number | null
+  readonly replaces: number | null
 }
 
 const listed = (sql: Queryable) => sql`
-  ${columns(sql)}, d.automation_id, d.name as automation_name
+  ${columns(sql)}, d.slug as automation, d.automation_id, d.name as automation_name, t.replaces,
+  greatest(round(extract(epoch from t.expires_at - t.created_at) / 86400), 1)::int as days
   from static_tokens t left join deployments d on d.id = t.deployment_id`
 
 /** A token of the organization; one of another organization, or a revoked one, is not found. */

@@ -1,3 +1,4 @@
+import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
@@ -9,16 +10,16 @@ export type TraceScope = (typeof TRACE_SCOPES)[number]
 
 /** A token of the trace collector as people see it: its record, which is all that is kept. */
 export interface TraceToken {
-  readonly id: number
   /** Its claim `jti`, by which the collector knows it. */
-  readonly tokenId: string
+  readonly id: string
   readonly name: string
   readonly scope: TraceScope
+  /** From when it was issued. */
+  readonly days: number
   /** The name of who issued it; null when that user is gone. */
   readonly createdBy: string | null
   readonly createdAt: Date
   readonly expiresAt: Date
-  readonly revokedAt: Date | null
 }
 
 interface NewTraceToken {
@@ -26,11 +27,11 @@ interface NewTraceToken {
   readonly name: string
   readonly scope: TraceScope
   readonly days: number
-  readonly createdBy: number
+  readonly createdBy: number | null
 }
 
 interface TraceTokenKey {
-  readonly id: number
+  readonly id: string
   readonly organizationId: number
 }
 
@@ -41,14 +42,14 @@ interface TraceTokenKey {
 export const TRACE_TOKENS_A_YEAR = 1000
 
 /**
- * Records a token before it is signed, and returns its id and its expiry. Undefined once the
- * organization has issued as many as it may.
+ * Records a token before it is signed. Raises `conflict` once the organization has issued as many
+ * as it may.
  */
 export async function recordTraceToken(
   sql: Queryable,
   { organizationId, name, scope, days, createdBy }: NewTraceToken,
-): Promise<Pick<TraceToken, 'tokenId' | 'expiresAt'> | undefined> {
-  const [recorded] = await sql<Pick<TraceToken, 'tokenId' | 'expiresAt'>[]>`
+): Promise<TraceToken> {
+  const [recorded] = await sql<[{ id: string }?]>`
     insert into trace_tokens (organization_id, token_id, name, scope, created_by, expires_at)
     select ${organizationId}, gen_random_uuid(), ${name}, ${scope}, ${createdBy},
       date_trunc('second', now()) + ${days}::int * interval '1 day'
@@ -56,12 +57,24 @@ export async function recordTraceToken(
       select count(*) from trace_tokens
       where organization_id = ${organizationId} and created_at > now() - interval '1 year'
     ) < ${TRACE_TOKENS_A_YEAR}
-    returning token_id, expires_at`
-  return recorded
+    returning token_id as id`
+  const token = recorded && (await findTraceToken(sql, { ...recorded, organizationId }))
+  if (token) return token
+  throw new AppError(
+    'conflict',
+    `Your organization has issued ${TRACE_TOKENS_A_YEAR} tokens within a year, which is the ` +
+      'limit. Give tokens more days, and use one of them for several programs.',
+  )
 }
 
 const columns = (sql: Queryable) => sql`
-  t.id, t.token_id, t.name, t.scope, u.name as created_by, t.created_at, t.expires_at, t.revoked_at`
+  t.token_id as id, t.name, t.scope, u.name as created_by, t.created_at, t.expires_at,
+  round(extract(epoch from t.expires_at - t.created_at) / 86400)::int as days`
+
+/** Neither revoked, nor expired for so long that no page needs to say so. */
+const isListed = (sql: Queryable, organizationId: number) => sql`
+  t.organization_id = ${organizationId} and t.revoked_at is null
+    and t.created_at > now() - interval '1 year'`
 
 /** Returns the tokens of an organization, newest first; the search looks into names and ids. */
 export async function listTraceTokens(
@@ -71,20 +84,22 @@ export async function listTraceTokens(
 ): Promise<Page<TraceToken>> {
   const newestFirst = {
     columns: [sql`t.id`],
-    at: (cursor: string) => sql`(${cursor}::int)`,
+    at: (cursor: string) => sql`(
+      select id from trace_tokens
+      where organization_id = ${organizationId} and token_id::text = ${cursor})`,
     descending: true,
   }
   const searched = [sql`t.name`, sql`t.token_id::text`]
-  const isListed = sql`
-    t.organization_id = ${organizationId} and (${contains(sql, searched, page.search)})`
+  const isFound = sql`
+    ${isListed(sql, organizationId)} and (${contains(sql, searched, page.search)})`
   const [rows, [{ total }]] = await Promise.all([
     sql<TraceToken[]>`
       select ${columns(sql)} from trace_tokens t left join users u on u.id = t.created_by
-      where ${isListed} ${keyset(sql, newestFirst, page)}`,
+      where ${isFound} ${keyset(sql, newestFirst, page)}`,
     sql<[{ total: number }]>`
-      select count(*)::int as total from trace_tokens t where ${isListed}`,
+      select count(*)::int as total from trace_tokens t where ${isFound}`,
   ])
-  return toPage(rows, page, { total, cursorOf: (token) => String(token.id) })
+  return toPage(rows, page, { total, cursorOf: ({ id }) => id })
 }
 
 /** A token of the organization that is not revoked; one of another organization is not found. */
@@ -94,18 +109,18 @@ export async function findTraceToken(
 ): Promise<TraceToken | undefined> {
   const [found] = await sql<TraceToken[]>`
     select ${columns(sql)} from trace_tokens t left join users u on u.id = t.created_by
-    where t.id = ${id} and t.organization_id = ${organizationId} and t.revoked_at is null`
+    where t.token_id = ${id} and ${isListed(sql, organizationId)}`
   return found
 }
 
 /** Records that the collector has revoked a token. */
 export async function markTraceTokenRevoked(
   sql: Queryable,
-  { id, organizationId, revokedBy }: TraceTokenKey & { readonly revokedBy: number },
+  { id, organizationId, revokedBy }: TraceTokenKey & { readonly revokedBy: number | null },
 ): Promise<void> {
   await sql`
     update trace_tokens set revoked_at = now(), revoked_by = ${revokedBy}
-    where id = ${id} and organization_id = ${organizationId} and revoked_at is null`
+    where token_id = ${id} and organization_id = ${organizationId} and revoked_at is null`
 }
 
 /** Counts the tokens of an organization that work, and expire within a week. */

@@ -25,6 +25,10 @@ export interface Page<Item> {
   readonly next?: string | undefined
 }
 
+/** Reads a cursor that is an id; 0, which no row has, for any other text. */
+export const idOfCursor = (cursor: string): number =>
+  /^\d{1,10}$/.test(cursor) && Number(cursor) < 2 ** 31 ? Number(cursor) : 0
+
 type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /** The order of a list: one unique column, or several that are unique together. */

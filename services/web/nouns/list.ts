@@ -1,7 +1,20 @@
 import type { Resource } from '../resources/declaration.ts'
 import { llmConnections } from './llm-connections.ts'
+import { oauthClients } from './oauth-clients.ts'
 import { schedules } from './schedules.ts'
+import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
+import { traceTokens } from './trace-tokens.ts'
 import { webhooks } from './webhooks.ts'
 
 /** What people and programs set, each declared once. */
-export const NOUNS: readonly Resource[] = [schedules, webhooks, llmConnections]
+export const NOUNS: readonly Resource[] = [
+  schedules,
+  webhooks,
+  llmConnections,
+  staticTokens,
+  traceTokens,
+  oauthClients,
+]
+
+/** Nouns whose pages are below another parent as well. */
+export const PAGES_ELSEWHERE: readonly Resource[] = [tokensOfAutomation]

@@ -1,10 +1,18 @@
 import { html } from 'hono/html'
 import { findOrganization } from '../../platform/people/organizations.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
+import { crumbs } from '../console/frame/confirm-page.ts'
+import type { Crumb } from '../console/frame/confirm-page.ts'
 import type { Parent } from '../resources/declaration.ts'
 
-/** Returns what belongs to the organization of the caller, with the path of its own entry. */
-export const organization = (current: string): Parent<Organization> => ({
+/**
+ * Returns what belongs to the organization of the caller: with the path of its entry in the
+ * navigation, and the way to it from there.
+ */
+export const organization = (
+  current: string,
+  above: readonly Crumb[] = [],
+): Parent<Organization> => ({
   noun: 'organization',
   path: '',
   current,
@@ -12,13 +20,14 @@ export const organization = (current: string): Parent<Organization> => ({
   find: (sql, { organizationId }) => findOrganization(sql, organizationId),
   name: ({ name }) => name,
   pathOf: () => '',
-  crumbs: () => [],
+  crumbs: () => above,
   head: (_, { title, hint, aside }) =>
-    html`<div class="page-head">
-      <div>
-        <h1>${title}</h1>
-        <p class="hint">${hint}</p>
-      </div>
-      ${aside}
-    </div>`,
+    html`${above.length > 0 ? crumbs(above) : ''}
+      <div class="page-head">
+        <div>
+          <h1>${title}</h1>
+          <p class="hint">${hint}</p>
+        </div>
+        ${aside}
+      </div>`,
 })

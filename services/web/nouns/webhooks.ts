@@ -180,11 +180,15 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   secret: {
     key: 'key',
     label: 'Key',
-    hint: ({ previousKeyUntil }) =>
-      'The receiver checks the signature of each message with it, as Standard Webhooks has it. ' +
-      (previousKeyUntil
-        ? `For ${FORMER_KEY_HOURS} hours messages are signed with the former key as well.`
-        : ''),
+    hint: ({ row: { previousKeyUntil } }) =>
+      html`<p class="hint">
+        The receiver checks the signature of each message with it, as Standard Webhooks has it.
+        ${
+          previousKeyUntil
+            ? `For ${FORMER_KEY_HOURS} hours messages are signed with the former key as well.`
+            : ''
+        }
+      </p>`,
   },
   name: ({ url }) => new URL(url).origin,
   state: webhookState,

@@ -37,6 +37,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const { show, showNow } = createAnswers(declaration)
   const authenticate = requireOrganization(deps)
   const routes = new Hono<OrganizationCall>()
+  const having = (verb: unknown) => (verb ? routes : new Hono<OrganizationCall>())
 
   const open = (c: Context<OrganizationCall>) => finder.open(c, askerOf(c))
   const find = (c: Context<OrganizationCall>) => finder.find(c, askerOf(c))
@@ -48,7 +49,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     const rows = await verbs.list(call)
     return c.json({ [listName]: rows.map((row) => documentOf(declaration, call.owner, row)) })
   })
-  routes.post(list, authenticate, async (c) => {
+  having(verbs.create).post(list, authenticate, async (c) => {
     const call = await open(c)
     const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
@@ -57,19 +58,19 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
     return c.json(await showNow(c, { call, row, made }), 201, { location })
   })
-  routes.all(list, authenticate, refuseMethod('GET, HEAD, POST'))
+  routes.all(list, authenticate, refuseAllBut({ POST: verbs.create }))
 
   routes.get(one, authenticate, async (c) => c.json(show(c, await find(c))))
-  routes.put(one, authenticate, async (c) => {
+  having(verbs.change).put(one, authenticate, async (c) => {
     const found = await find(c)
     await changes.change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
     return c.json(await showNow(c, found))
   })
-  routes.delete(one, authenticate, async (c) => {
+  having(verbs.remove).delete(one, authenticate, async (c) => {
     await changes.remove(c.var, await find(c), wantedBy(c))
     return c.body(null, 204)
   })
-  routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
+  routes.all(one, authenticate, refuseAllBut({ PUT: verbs.change, DELETE: verbs.remove }))
 
   for (const action of Object.keys(actions)) {
     routes.post(`${one}/${action}`, authenticate, async (c) => {
@@ -81,6 +82,10 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   }
   return routes
 }
+
+/** Refuses methods that neither read nor have a verb. */
+const refuseAllBut = (verbs: Readonly<Record<string, unknown>>) =>
+  refuseMethod(['GET, HEAD', ...Object.keys(verbs).filter((name) => verbs[name])].join(', '))
 
 /** Creates the answers that show a row, with its version in `ETag`. */
 function createAnswers<Owner, Given, Row extends Given & Identified, Of extends Fields>(
@@ -112,4 +117,5 @@ function wantedBy(c: Context): readonly string[] | undefined {
 const askerOf = (c: Context<OrganizationCall>) => ({
   organizationId: c.var.caller.organizationId,
   userId: null,
+  tokenId: c.var.caller.tokenId,
 })

@@ -82,6 +82,28 @@ export const secret = ({ max }: Pick<TextOptions, 'max'>): Control => ({
   write: () => [],
 })
 
+/** A whole number; null where none is typed. */
+export const number = ({ max }: Pick<TextOptions, 'max'>): Control => ({
+  render: (field, typed) =>
+    html`<label
+      >${field.label}
+      <input
+        type="number"
+        min="1"
+        max="${max}"
+        name="${field.name}"
+        value="${typed.get(field.name) ?? ''}"
+      />
+      ${hintOf(field)}
+    </label>`,
+  read: (typed, name) => {
+    const given = (typed.get(name) ?? '').trim()
+    if (given === '') return null
+    return /^\d{1,15}$/.test(given) ? Number(given) : given
+  },
+  write: (name, value) => [[name, String(value)]],
+})
+
 /** One of several values, each with its text. */
 export const choice = (options: Readonly<Record<string, string>>): Control => ({
   render: (field, typed) =>
@@ -133,10 +155,31 @@ interface TicksOptions {
   readonly box: string
   readonly options: Readonly<Record<string, string>>
   /** The field for values that have no box: its name in the form, its label, and an example. */
-  readonly others: { readonly name: string; readonly label: string; readonly example: string }
+  readonly others?: { readonly name: string; readonly label: string; readonly example: string }
 }
 
-const OTHERS_LENGTH_MAX = 1000
+const WORDS_LENGTH_MAX = 2500
+
+/** Several words in a line, with spaces or commas between them. */
+export const words: Control = {
+  render: (field, typed) =>
+    html`<label
+      >${field.label} ${OPTIONAL}
+      <input
+        name="${field.name}"
+        class="mono"
+        value="${typed.get(field.name) ?? ''}"
+        maxlength="${WORDS_LENGTH_MAX}"
+        ${placeholderOf(field)}
+        autocomplete="off"
+      />
+      ${hintOf(field)}
+    </label>`,
+  read: (typed, name) => wordsOf(typed.get(name) ?? ''),
+  write: (name, value) => [[name, Array.isArray(value) ? value.join(' ') : String(value)]],
+}
+
+const wordsOf = (typed: string): string[] => typed.split(/[\s,]+/).filter(Boolean)
 
 /** Several words: boxes to tick, and a field for those that have none. */
 export function ticks({ box, options, others }: TicksOptions): Control {
@@ -160,26 +203,19 @@ export function ticks({ box, options, others }: TicksOptions): Control {
             )}
           </div>
         </fieldset>
-        <label
-          >${others.label} ${OPTIONAL}
-          <input
-            name="${others.name}"
-            class="mono"
-            value="${typed.get(others.name) ?? ''}"
-            maxlength="${OTHERS_LENGTH_MAX}"
-            placeholder="${others.example}"
-            autocomplete="off"
-          />
-        </label>`,
+        ${others ? words.render(others, typed) : ''}`,
     read: (typed) => [
       ...offered.filter((value) => typed.getAll(box).includes(value)),
-      ...(typed.get(others.name) ?? '').split(/[\s,]+/).filter(Boolean),
+      ...(others ? wordsOf(typed.get(others.name) ?? '') : []),
     ],
     write: (_, value) => {
-      const words = Array.isArray(value) ? value.map(String) : []
-      const ticked = words.filter((word) => offered.includes(word))
-      const rest = words.filter((word) => !offered.includes(word))
-      return [...ticked.map((word) => [box, word] as const), [others.name, rest.join(' ')]]
+      const given = Array.isArray(value) ? value.map(String) : []
+      const ticked = given.filter((word) => offered.includes(word))
+      const rest = given.filter((word) => !offered.includes(word))
+      return [
+        ...ticked.map((word) => [box, word] as const),
+        ...(others ? [[others.name, rest.join(' ')] as const] : []),
+      ]
     },
   }
 }

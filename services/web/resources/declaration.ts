@@ -80,8 +80,10 @@ export interface Call<Owner> {
   readonly sql: Queryable
   readonly deps: WebDeps
   readonly owner: Owner
-  /** null: a token. */
+  /** null: a token, or a session that calls the API. */
   readonly userId: number | null
+  /** The token of the organization that calls; null: a person. */
+  readonly tokenId: number | null
 }
 
 /** What a verb made. */
@@ -92,6 +94,14 @@ export interface Outcome {
   readonly at?: string
   /** What people are told, by the ending of a notice by hand. @default what the declaration says */
   readonly done?: string
+}
+
+/** A secret that was just made. */
+export interface Made<Owner, Row> {
+  readonly deps: WebDeps
+  readonly owner: Owner
+  readonly row: Row
+  readonly secret: string
 }
 
 /** A verb beside creating, changing and deleting, such as `pause`. */
@@ -151,6 +161,12 @@ export interface Shown<Owner, Row extends Identified> {
   /** What the answers of the API have beside the fields. */
   readonly facts: Readonly<Record<string, Fact<Row>>>
   readonly rights: { readonly read: OrganizationRole; readonly change: OrganizationRole }
+  /** Without `change`, rows stay as they were created; others are created or removed elsewhere. */
+  readonly verbs: {
+    readonly create?: unknown
+    readonly change?: unknown
+    readonly remove?: unknown
+  }
   /** What a token has to be for to change them. */
   readonly scope: TokenScope
   readonly actions: Readonly<Record<string, Action<Owner, Row>>>
@@ -158,19 +174,20 @@ export interface Shown<Owner, Row extends Identified> {
     /** What it does, in a sentence. */
     readonly about: string
     readonly icon: IconName
-    /** The heading of the form. */
+    /** The heading of the form, or of what a row says that cannot be changed. */
     readonly form: string
     readonly saved: string
-    readonly deleted: string
+    readonly deleted?: string
     /** What happens when it is deleted. */
-    readonly deletes: string
+    readonly deletes?: string
   }
   /** The secret that creating makes, and some actions; it is shown once. */
   readonly secret?: {
     /** Its name in JSON. */
     readonly key: string
     readonly label: string
-    readonly hint: (row: Row) => string
+    /** What it is for, and commands with it. */
+    readonly hint: (made: Made<Owner, Row>) => Html
   }
   readonly name: (row: Row) => string
   readonly state: (row: Row) => State
@@ -208,13 +225,13 @@ export interface Declaration<
     /** Returns values that pass the schema as the verbs take them. Raises `unprocessable`. */
     readonly read: (call: Call<Owner>, values: Values<Of>) => Promise<Given>
     /** Raises `conflict` when there are as many as there may be. */
-    readonly create: (call: Call<Owner>, given: Given) => Promise<Outcome & { readonly row: Row }>
-    readonly change: (
+    readonly create?: (call: Call<Owner>, given: Given) => Promise<Outcome & { readonly row: Row }>
+    readonly change?: (
       call: Call<Owner>,
       row: Row,
       given: Given,
     ) => Promise<Outcome | boolean | void>
-    readonly remove: (call: Call<Owner>, row: Row) => Promise<unknown>
+    readonly remove?: (call: Call<Owner>, row: Row) => Promise<unknown>
   }
 }
 

@@ -18,7 +18,10 @@ export interface Names {
   readonly notice: string
 }
 
-const ACRONYMS: ReadonlyMap<string, string> = new Map([['llm', 'LLM']])
+const ACRONYMS: ReadonlyMap<string, string> = new Map([
+  ['llm', 'LLM'],
+  ['oauth', 'OAuth'],
+])
 
 /** Returns the names of a kind, such as `static_token`. */
 export function namesOf(kind: string): Names {

@@ -20,8 +20,8 @@ interface Asked {
 
 interface Asker {
   readonly organizationId: number
-  /** null: a token. */
   readonly userId: number | null
+  readonly tokenId: number | null
 }
 
 /** A row with the call that it was found for. */
@@ -48,12 +48,12 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
   const { noun, parameter } = namesOf(kind)
 
   /** Returns the call for the owner of a path. Raises `not_found`. */
-  async function open(asked: Asked, { organizationId, userId }: Asker): Promise<Call<Owner>> {
+  async function open(asked: Asked, { organizationId, ...by }: Asker): Promise<Call<Owner>> {
     const parameterOf = (name: string): string => asked.req.param(name) ?? ''
     const owner = await under.find(deps.sql, { organizationId, parameterOf })
     if (owner !== undefined) {
       Object.assign(asked.var.wide, valuesOf(under.facts, owner))
-      return { sql: deps.sql, deps, owner, userId }
+      return { sql: deps.sql, deps, owner, ...by }
     }
     throw new AppError('not_found', `Your organization has no such ${under.noun}.`)
   }
@@ -97,7 +97,10 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
   }
 }
 
-/** Creates the verbs that change rows, each with its one entry of the audit. */
+/**
+ * Creates the verbs that change rows, each with its one entry of the audit; routes call those alone
+ * that the declaration has.
+ */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
   { sql }: WebDeps,
@@ -114,11 +117,13 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   return {
     async create(acting: Acting, call: Call<Owner>, values: Values<Of>) {
       const given = await verbs.read(call, values)
-      return audited(
-        acting,
-        (tx) => verbs.create({ ...call, sql: tx }, given),
-        ({ row }) => entry('created', row, { after: factsOf(declaration, given) }),
-      )
+      const create = async (tx: Transaction) => {
+        const made = await verbs.create?.({ ...call, sql: tx }, given)
+        if (made) return made
+        throw new AppError('method_not_allowed', `No ${namesOf(kind).noun} is created.`)
+      }
+      const after = factsOf(declaration, given)
+      return audited(acting, create, ({ row }) => entry('created', row, { after }))
     },
 
     async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
@@ -127,7 +132,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       const given = await verbs.read(call, values)
       const change = async (tx: Transaction) => {
         const row = await hold(tx, found, wanted)
-        return { row, outcome: await verbs.change({ ...call, sql: tx }, row, given) }
+        return { row, outcome: await verbs.change?.({ ...call, sql: tx }, row, given) }
       }
       const { outcome } = await audited(acting, change, ({ row }) => {
         const [before, after] = [row, given].map((each) => factsOf(declaration, each))
@@ -139,7 +144,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
       const remove = async (tx: Transaction): Promise<Row> => {
         const row = await hold(tx, found, wanted)
-        await verbs.remove({ ...found.call, sql: tx }, row)
+        await verbs.remove?.({ ...found.call, sql: tx }, row)
         return row
       }
       await audited(acting, remove, (row) => entry('deleted', row))

@@ -29,12 +29,13 @@ import { readForm, typedOf, withFixed } from './values.ts'
 export const resourcePages =
   (deps: WebDeps): Reader<Hono<SignedIn>> =>
   (declaration) => {
-    const { rights, actions } = declaration
+    const { rights, verbs, actions } = declaration
     const { list, one } = pathsOf(declaration)
     const finder = createFinder(declaration, deps)
     const changes = createChanges(declaration, deps)
     const show = createViews(declaration, deps)
     const routes = new Hono<SignedIn>()
+    const having = (verb: unknown) => (verb ? routes : new Hono<SignedIn>())
     const session = requireSession(deps)
     const form = requireForm(deps.config.PLATFORM_BASE_URL)
     const mayRead = declareRight(rights.read)
@@ -42,7 +43,7 @@ export const resourcePages =
 
     routes.get(list, mayRead, session, async (c) => show.list(c, await finder.open(c, askerOf(c))))
 
-    routes.post(list, mayChange, session, form, async (c) => {
+    having(verbs.create).post(list, mayChange, session, form, async (c) => {
       const call = await finder.open(c, askerOf(c))
       const made = await takeForm(async () =>
         changes.create(c.var, call, readForm(declaration, c.var.form)),
@@ -53,7 +54,7 @@ export const resourcePages =
 
     routes.get(one, mayRead, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
 
-    routes.post(one, mayChange, session, form, async (c) => {
+    having(verbs.change).post(one, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
       const typed = withFixed(declaration, c.var.form, found.row)
       const made = await takeForm(async () =>
@@ -71,10 +72,10 @@ export const resourcePages =
       })
     }
 
-    routes.get(`${one}/delete`, mayChange, session, async (c) =>
+    having(verbs.remove).get(`${one}/delete`, mayChange, session, async (c) =>
       show.question(c, await finder.find(c, askerOf(c))),
     )
-    routes.post(`${one}/delete`, mayChange, session, form, async (c) => {
+    having(verbs.remove).post(`${one}/delete`, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
       await changes.remove(c.var, found)
       return show.deleted(c, found)
@@ -94,9 +95,9 @@ export const resourcePage =
 /** Creates what shows the pages, after a form that was refused as well. */
 function createViews<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
-  { sql }: WebDeps,
+  deps: WebDeps,
 ) {
-  const { verbs, fields } = declaration
+  const { verbs, fields, secret: secretOf } = declaration
   const { notice } = namesOf(declaration.kind)
 
   const toldIn = async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
@@ -122,7 +123,7 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
     async row(c: Context<SignedIn>, { call, row }: Found<Owner, Row>, refused?: Refused) {
       const { owner } = call
       const typed = refused?.typed ?? typedOf(fields, declaration.values(row))
-      const at = { c, sql, owner, row, path: rowPath(declaration, owner, row) }
+      const at = { c, sql: deps.sql, owner, row, path: rowPath(declaration, owner, row) }
       const told = await toldIn(c, call, refused)
       return c.html(await rowPage(declaration, { ...at, typed, ...told }), refused ? 422 : 200)
     },
@@ -145,7 +146,8 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
       const view = { session: c.var.session, owner: call.owner, row: now, path, secret }
-      return c.html(secretPage(declaration, view))
+      const hint = secretOf?.hint({ deps, ...view })
+      return c.html(secretPage(declaration, { ...view, hint }))
     },
   }
 }
@@ -169,6 +171,7 @@ const rowPath = <Owner>(of: Placed<Owner>, owner: Owner, { id }: Identified): st
 const askerOf = ({ var: { session } }: Context<SignedIn>) => ({
   organizationId: session.user.organizationId,
   userId: session.user.id,
+  tokenId: null,
 })
 
 /** Returns what a form led to, or what is wrong with it. */

@@ -8,6 +8,7 @@ import {
   copyable,
   csrfField,
   emptyState,
+  factList,
   noticeBox,
   problemBox,
   statePill,
@@ -16,7 +17,7 @@ import {
 import type { Html } from '../console/frame/parts.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
-import type { Field, Identified, Shown, View } from './declaration.ts'
+import type { Column, Field, Identified, Shown, View } from './declaration.ts'
 import { namesOf } from './names.ts'
 import type { Notice } from './notices.ts'
 
@@ -26,6 +27,13 @@ interface Formed {
   readonly problem: string | undefined
   readonly notice: Notice | undefined
   readonly suggests: Readonly<Record<string, readonly string[]>> | undefined
+}
+
+interface Form extends Pick<Formed, 'typed'>, Partial<Pick<Formed, 'suggests'>> {
+  readonly session: Session
+  /** Where it is posted to. */
+  readonly path: string
+  readonly verb: string
 }
 
 interface Owned<Owner> {
@@ -46,7 +54,7 @@ export function listPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   view: ListView<Owner, Row>,
 ): Html {
-  const { kind, under, words, most, fields } = shown
+  const { kind, under, words, most, fields, verbs } = shown
   const { session, owner, path, page, request, problem } = view
   const { noun, titles } = namesOf(kind)
   const list = { path, noun, page, request }
@@ -68,7 +76,7 @@ export function listPage<Owner, Row extends Identified>(
               : nothingHere(list)
         }
       </section>
-      ${pager(list)} ${page.total < most ? newSection : problemBox(problem)}`,
+      ${pager(list)} ${verbs.create && page.total < most ? newSection : problemBox(problem)}`,
   )
 }
 
@@ -109,13 +117,14 @@ export async function rowPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   view: View<Owner, Row> & Formed,
 ): Promise<Html> {
-  const { under, words, fields, state, main, beside } = shown
+  const { under, words, fields, verbs, columns, state, main, beside } = shown
   const { session, row, path, problem, notice } = view
   const name = shown.name(row)
   const changeable = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
-    ${problemBox(problem)} ${formOf(changeable, { ...view, verb: 'Save' })}
+    ${problemBox(problem)}
+    ${verbs.change ? formOf(changeable, { ...view, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
   const more = beside?.(view) ?? ''
   const [, , wrong] = state(row)
@@ -143,17 +152,18 @@ export async function rowPage<Owner, Row extends Identified>(
 }
 
 function buttons<Owner, Row extends Identified>(
-  { actions }: Shown<Owner, Row>,
+  { verbs, actions }: Shown<Owner, Row>,
   { session, row, path }: View<Owner, Row>,
 ): Html {
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
   return html`${offered.map(
-      ([name, { text }]) =>
-        html`<form method="post" action="${path}/${name}">
-          ${csrfField(session.csrfToken)}
-          <button class="button">${text}</button>
-        </form>`,
-    )} <a class="button danger" href="${path}/delete">Delete</a>`
+    ([name, { text }]) =>
+      html`<form method="post" action="${path}/${name}">
+        ${csrfField(session.csrfToken)}
+        <button class="button">${text}</button>
+      </form>`,
+  )}
+  ${verbs.remove ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
 }
 
 /** The question before a row is deleted. */
@@ -168,7 +178,7 @@ export function deletePage<Owner, Row extends Identified>(
     current: under.current,
     crumbs: crumbsTo(shown, view),
     question: `Delete the ${namesOf(kind).noun} ${shown.name(row)}?`,
-    consequence: words.deletes,
+    consequence: words.deletes ?? '',
     action: `${path}/delete`,
     verb: 'Delete',
     back: path,
@@ -178,28 +188,32 @@ export function deletePage<Owner, Row extends Identified>(
 /** The only page that shows a secret which was just made. */
 export function secretPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
-  view: Owned<Owner> & { readonly row: Row; readonly secret: string },
+  view: Owned<Owner> & {
+    readonly row: Row
+    readonly secret: string
+    readonly hint: Html | undefined
+  },
 ): Html {
-  const { kind, under, columns } = shown
-  const { session, path, row, secret } = view
-  const { label = 'Secret', hint } = shown.secret ?? {}
-  const [lead] = columns
+  const { under, columns } = shown
+  const { session, path, row, secret, hint } = view
+  const { label = 'Secret' } = shown.secret ?? {}
   return frame(
     { title: `New ${label.toLowerCase()}`, session, current: under.current },
     html`${crumbs(crumbsTo(shown, view))}
-      <div class="page-head"><h1>The ${label.toLowerCase()} of your ${namesOf(kind).noun}</h1></div>
+      <div class="page-head"><h1>Your new ${label.toLowerCase()}</h1></div>
       <div class="card narrow">
         ${warningBox(`Copy the ${label.toLowerCase()} now. It is not shown again.`)}
-        <dl class="facts">
-          <dt>${lead.title}</dt>
-          <dd>${lead.cell(row)}</dd>
-        </dl>
-        ${copyable(label, secret)}
-        <p class="hint">${hint?.(row) ?? ''}</p>
+        ${factsOf(columns, row)} ${copyable(label, secret)} ${hint ?? ''}
         <p><a class="button primary" href="${path}">I have copied it</a></p>
       </div>`,
   )
 }
+
+const factsOf = <Row>(columns: readonly Column<Row>[], row: Row): Html =>
+  factList(
+    'facts',
+    columns.map(({ title, cell }) => [title, cell(row)]),
+  )
 
 function crumbsTo<Owner, Row extends Identified>(
   { kind, under }: Shown<Owner, Row>,
@@ -209,9 +223,10 @@ function crumbsTo<Owner, Row extends Identified>(
   return [...under.crumbs(owner), { path: `${under.pathOf(owner)}/${segment}`, name: titles }]
 }
 
-const formOf = (
+/** A form of fields, filled with what is typed. */
+export const formOf = (
   fields: readonly (readonly [name: string, field: Field])[],
-  { session, typed, path, suggests, verb }: Owned<unknown> & Formed & { readonly verb: string },
+  { session, typed, path, suggests, verb }: Form,
 ): Html =>
   html`<form method="post" action="${path}" class="stack">
     ${csrfField(session.csrfToken)}

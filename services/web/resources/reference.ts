@@ -9,12 +9,12 @@ export const REFERENCE_HEAD =
 
 /** Returns the row of a resource in docs/reference.md. */
 export const referenceRow: Reader<string> = (declaration) => {
-  const { kind, fields, actions, most, rights, scope } = declaration
+  const { kind, fields, verbs, actions, most, rights, scope } = declaration
   const address = `${API}${pathsOf(declaration).list}`.replaceAll(/:(\w+?)Id/g, '{$1_id}')
   const named = Object.entries(fields).map(([name, { type, look }]) => {
     const notes = [
       ...(type === 'optional' ? ['optional'] : []),
-      ...(look.isFixed ? ['fixed'] : []),
+      ...(look.isFixed || !verbs.change ? ['fixed'] : []),
       ...(look.control.isSecret ? ['secret'] : []),
     ]
     return `\`${name}\`${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`

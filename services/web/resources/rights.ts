@@ -21,14 +21,14 @@ export function pathsOf({
 
 /** Returns who may call the API of a resource. */
 export const apiRights: Reader<readonly RightOfRoute[]> = (declaration) => {
-  const { rights, actions } = declaration
+  const { rights, verbs, actions } = declaration
   const { list, one } = pathsOf(declaration)
   return [
     [`GET ${API}${list}`, rights.read],
-    [`POST ${API}${list}`, rights.change],
+    ...(verbs.create ? [[`POST ${API}${list}`, rights.change] as const] : []),
     [`GET ${API}${one}`, rights.read],
-    [`PUT ${API}${one}`, rights.change],
-    [`DELETE ${API}${one}`, rights.change],
+    ...(verbs.change ? [[`PUT ${API}${one}`, rights.change] as const] : []),
+    ...(verbs.remove ? [[`DELETE ${API}${one}`, rights.change] as const] : []),
     ...Object.keys(actions).map((action): RightOfRoute => [
       `POST ${API}${one}/${action}`,
       rights.change,

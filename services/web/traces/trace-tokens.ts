@@ -5,7 +5,7 @@ import { callCollector, COLLECTOR_MS } from './collector-call.ts'
 import type { CollectorPlace } from './collector-call.ts'
 
 /** A token that is recorded, and is to be signed. */
-export type RecordedToken = Pick<TraceToken, 'tokenId' | 'expiresAt' | 'scope'> & {
+export type RecordedToken = Pick<TraceToken, 'id' | 'expiresAt' | 'scope'> & {
   readonly organizationId: number
 }
 
@@ -18,7 +18,7 @@ export interface TraceTokens {
    * Resolves once the collector has the token on its list, which all of its replicas read within a
    * minute. Raises `unavailable`, `timeout` and `bad_gateway`.
    */
-  revoke(token: Pick<TraceToken, 'tokenId'>): Promise<void>
+  revoke(token: Pick<TraceToken, 'id'>): Promise<void>
 }
 
 const REASON = 'revoked in the console'
@@ -27,17 +27,17 @@ const REASON = 'revoked in the console'
 export function openTraceTokens(collector: CollectorPlace, endpoint: string): TraceTokens {
   return {
     endpoint: endpoint.replace(/\/+$/, ''),
-    sign: ({ tokenId, expiresAt, scope, organizationId }) =>
+    sign: ({ id, expiresAt, scope, organizationId }) =>
       signCollectorToken(collector.secret, 'console', {
-        id: tokenId,
+        id,
         organization: String(organizationId),
         scopes: [scope],
         seconds: Math.floor((expiresAt.getTime() - Date.now()) / 1000),
       }),
-    revoke: ({ tokenId }) =>
+    revoke: ({ id }) =>
       deadline({ name: 'The trace collector', timeoutMs: COLLECTOR_MS }, async (signal) => {
         const reason = new URLSearchParams({ reason: REASON }).toString()
-        const path = `/revoked-tokens/${tokenId}?${reason}`
+        const path = `/revoked-tokens/${id}?${reason}`
         const claims = { scopes: ['tokens:revoke'] } as const
         await callCollector(collector, { path, method: 'PUT', claims, missing: OLD }, signal)
       }),

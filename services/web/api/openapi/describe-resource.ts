@@ -160,14 +160,14 @@ function pathsOfApi<Owner, Row extends Identified>(
 /**
  * Returns what a program needs to keep a kind in files: what names its rows, where its parents are
  * listed, and which scope changes it. Secret fields are `writeOnly`, fixed ones `x-fixed`. Nothing
- * for a kind whose rows files cannot name.
+ * for a kind whose rows files cannot name, or never change.
  */
 function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
-  const { kind, under, most, fields, scope, secret } = declaration
+  const { kind, under, most, fields, verbs, scope, secret } = declaration
   const { identity = 'name' } = declaration
   const parameters = under.path.match(/:\w+/g) ?? []
   const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
-  if (!isNamed || !Object.hasOwn(fields, identity)) return {}
+  if (!isNamed || !verbs.change || !Object.hasOwn(fields, identity)) return {}
   const path = under.path.replace(/\/:\w+$/, '')
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
@@ -187,29 +187,31 @@ function ofList<Owner, Row extends Identified>(
   declaration: Shown<Owner, Row>,
   { requestBody, common, operation }: Told,
 ): object {
-  const { kind, under, most, words, secret } = declaration
+  const { kind, under, most, verbs, words, secret } = declaration
   const { noun, plural, type } = namesOf(kind)
   const made = secret ? `${type}WithSecret` : type
   return {
     get: operation(`list${type}s`, `The ${plural} of an ${under.noun}, ${most} at the most`, {
       responses: { '200': json('The oldest first.', `${type}s`), ...common },
     }),
-    post: operation(`create${type}`, `Create a ${noun}`, {
-      ...forFiles(declaration),
-      description: words.about,
-      parameters: [
-        parameter('dry_run', 'query', {
-          description: 'Only check the fields.',
-          schema: { type: 'boolean', default: false },
-        }),
-      ],
-      requestBody,
-      responses: {
-        '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
-        '201': json('It is created.', made, location('Where it is.')),
-        ...common,
-        ...BAD_BODY,
-      },
+    ...(verbs.create !== undefined && {
+      post: operation(`create${type}`, `Create a ${noun}`, {
+        ...forFiles(declaration),
+        description: words.about,
+        parameters: [
+          parameter('dry_run', 'query', {
+            description: 'Only check the fields.',
+            schema: { type: 'boolean', default: false },
+          }),
+        ],
+        requestBody,
+        responses: {
+          '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
+          '201': json('It is created.', made, location('Where it is.')),
+          ...common,
+          ...BAD_BODY,
+        },
+      }),
     }),
   }
 }
@@ -220,7 +222,7 @@ const ifMatch = parameter('If-Match', 'header', {
 const changed = { '412': problem('It was changed meanwhile: it has another version.') }
 
 function ofRow<Owner, Row extends Identified>(
-  { kind, words }: Shown<Owner, Row>,
+  { kind, verbs, words }: Shown<Owner, Row>,
   { requestBody, common, operation }: Told,
 ): object {
   const { noun, type } = namesOf(kind)
@@ -228,15 +230,19 @@ function ofRow<Owner, Row extends Identified>(
     get: operation(`get${type}`, `A ${noun}`, {
       responses: { '200': json('It.', type), ...common },
     }),
-    put: operation(`change${type}`, `Change a ${noun}`, {
-      parameters: [ifMatch],
-      requestBody,
-      responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
+    ...(verbs.change !== undefined && {
+      put: operation(`change${type}`, `Change a ${noun}`, {
+        parameters: [ifMatch],
+        requestBody,
+        responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
+      }),
     }),
-    delete: operation(`delete${type}`, `Delete a ${noun}`, {
-      description: words.deletes,
-      parameters: [ifMatch],
-      responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
+    ...(verbs.remove !== undefined && {
+      delete: operation(`delete${type}`, `Delete a ${noun}`, {
+        description: words.deletes,
+        parameters: [ifMatch],
+        responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
+      }),
     }),
   }
 }

@@ -1,19 +1,17 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { setCookie } from 'hono/cookie'
 import { cookieNames, cookieOptions } from '../../gate/callers/cookies.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { createRoom } from '../frame/room.ts'
 
 const DISPLAY_SECONDS = 365 * 86_400
 
 /** Keeps how close the rows of lists are, in this browser. */
 export function displayRoutes(deps: WebDeps): Hono<SignedIn> {
   const { config } = deps
-  const routes = new Hono<SignedIn>()
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
 
-  routes.post('/account/display', requireSession(deps), form, (c) => {
+  room.form('person', '/account/display', (c) => {
     const { PLATFORM_BASE_URL: baseUrl } = config
     const density = c.var.form.get('density') === 'compact' ? 'compact' : 'roomy'
     const cookie = { ...cookieOptions(baseUrl), maxAge: DISPLAY_SECONDS }
@@ -21,7 +19,7 @@ export function displayRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(backTo(c.req.header('referer'), baseUrl), 303)
   })
 
-  return routes
+  return room.routes
 }
 
 /** Returns the path of the page that a form was on; that of the account for any other address. */

@@ -1,30 +1,26 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { removeMember } from '../../../platform/people/memberships.ts'
 import type { OrganizationChoice } from '../../../platform/people/sessions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { accountPage } from './page.ts'
 import type { ReadAccountPage } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 const BY_GROUPS =
   'Groups of the identity provider make you a member of this organization. Leave them there.'
 
 /** Lets people leave an organization; what they made stays. */
 export function leaveRoutes(deps: WebDeps, readPage: ReadAccountPage): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
+  const { sql } = deps
+  const room = createRoom(deps)
   const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
   const path = '/account/organizations/:organizationId/leave'
 
-  routes.get(path, session, (c) => {
+  room.page('person', path, (c) => {
     const { id, name } = getOwnOrganization(c)
     return c.html(
       confirmPage({
@@ -40,7 +36,7 @@ export function leaveRoutes(deps: WebDeps, readPage: ReadAccountPage): Hono<Sign
     )
   })
 
-  routes.post(path, session, form, async (c) => {
+  room.form('person', path, async (c) => {
     const { id: userId, email, name } = c.var.session.user
     const { id: organizationId, role } = getOwnOrganization(c)
     const target = { kind: 'user', id: userId, name: email ?? name }
@@ -59,7 +55,7 @@ export function leaveRoutes(deps: WebDeps, readPage: ReadAccountPage): Hono<Sign
     return c.redirect('/account?notice=organization-left', 303)
   })
 
-  return routes
+  return room.routes
 }
 
 function getOwnOrganization(c: Context<SignedIn>): OrganizationChoice {

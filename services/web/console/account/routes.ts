@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { deleteCookie } from 'hono/cookie'
 import { isUuid } from '../../../platform/automations/automations.ts'
 import {
@@ -10,8 +10,7 @@ import {
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { cookieNames, cookieOptions } from '../../gate/callers/cookies.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession, sessionToken } from '../../gate/callers/session.ts'
+import { sessionToken } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
@@ -19,14 +18,13 @@ import { displayRoutes } from './display-routes.ts'
 import { leaveRoutes } from './leave-routes.ts'
 import { accountPage } from './page.ts'
 import type { ReadAccountPage } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves a person's own account, whatever the organization: memberships and sessions. */
 export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
   const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
 
   const readPage: ReadAccountPage = async (c, problem) => {
     const { session } = c.var
@@ -35,9 +33,9 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
     return { session, sessions, notice, problem }
   }
 
-  routes.get('/account', session, async (c) => c.html(accountPage(await readPage(c))))
+  room.page('person', '/account', async (c) => c.html(accountPage(await readPage(c))))
 
-  routes.post('/account/organization', session, form, async (c) => {
+  room.form('person', '/account/organization', async (c) => {
     const text = c.var.form.get('organization') ?? ''
     const id = isIdCursor(text) ? Number(text) : 0
     if (!(await enterOrganization(sql, sessionToken(c, config) ?? '', id))) {
@@ -46,8 +44,8 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect('/', 303)
   })
 
-  routes.post('/account/sessions/:sessionId/end', session, form, async (c) => {
-    const id = c.req.param('sessionId')
+  room.form('person', '/account/sessions/:sessionId/end', async (c) => {
+    const id = c.req.param('sessionId') ?? ''
     const entry = { action: 'session_ended', target: { kind: 'session', id } }
     const isEnded =
       isUuid(id) &&
@@ -60,7 +58,7 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect('/account?notice=session-ended', 303)
   })
 
-  routes.post('/account/sign-out-everywhere', session, form, async (c) => {
+  room.form('person', '/account/sign-out-everywhere', async (c) => {
     const { id, email, name } = c.var.session.user
     const target = { kind: 'user', id, name: email ?? name }
     const entry = (ended: number) => ({
@@ -75,7 +73,7 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect('/sign-in', 303)
   })
 
-  routes.route('/', displayRoutes(deps))
-  routes.route('/', leaveRoutes(deps, readPage))
-  return routes
+  room.routes.route('/', displayRoutes(deps))
+  room.routes.route('/', leaveRoutes(deps, readPage))
+  return room.routes
 }

@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { DECISIONS } from '../../../platform/definitions/approval-decisions.ts'
 import {
   ANSWER_CHARACTERS_MAX,
@@ -8,30 +8,25 @@ import {
 import { AppError } from '../../../shared/errors.ts'
 import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
 import { approvalsPage } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves what waits for the people of an organization, and takes their decisions. */
 export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
 
-  routes.get('/approvals', session, async (c) => {
+  room.page('viewer', '/approvals', async (c, notice) => {
     const approvals = await listApprovals(sql, c.var.session.user.organizationId)
-    const notice = noticeOf(c.req.query('notice'))
     return c.html(approvalsPage({ session: c.var.session, approvals, notice }))
   })
 
   const path = '/automations/:automationId/executions/:kickoffId/approval'
-  routes.post(path, session, form, async (c) => {
+  room.form('editor', path, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
     const { user } = c.var.session
     const fields = c.var.form
@@ -61,7 +56,7 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${back}?notice=approval-decided`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 /** Browsers end the lines of a text with CR LF. */

@@ -1,15 +1,14 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { exportAudit, listAudit } from '../../../platform/audit/audit-list.ts'
 import type { AuditFilter, ListedEntry } from '../../../platform/audit/audit-list.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { toByteStream } from '../../../shared/http/byte-stream.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { readDay, readText } from '../frame/lists/filter-bar.ts'
 import { readPageRequest } from '../frame/lists/page-request.ts'
 import { auditPage } from './page.ts'
 import type { AuditQuery } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** The time in which a reader has to take a piece of an export. */
 const READ_MS = 60_000
@@ -18,17 +17,16 @@ const isEntryCursor = (text: string): boolean => /^[1-9]\d{0,17}$/.test(text)
 /** Serves the audit of an organization, and to administrators of the platform its own. */
 export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, log } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
 
-  routes.get('/audit', session, async (c) => {
+  room.page('admin', '/audit', async (c) => {
     const query = readQuery(c)
     const request = readPageRequest(c, isEntryCursor)
     const page = await listAudit(sql, toFilter(c, query), request)
     return c.html(auditPage({ session: c.var.session, query, page, request }))
   })
 
-  routes.get('/audit-export', session, (c) => {
+  room.page('admin', '/audit-export', (c) => {
     const lines = toLines(sql, toFilter(c, readQuery(c)))
     const body = toByteStream(lines, {
       timeoutMs: READ_MS,
@@ -46,7 +44,7 @@ export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   })
 
-  return routes
+  return room.routes
 }
 
 function readQuery(c: Context<SignedIn>): AuditQuery {

@@ -1,8 +1,8 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
+import { createRoom } from '../frame/room.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import { kickoff } from '../../../platform/runs/runs.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
@@ -14,11 +14,11 @@ import { createRunFormReader } from '../frame/run-form.ts'
 /** Starts a run with the form of an automation's page. */
 export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
   const readRunForm = createRunFormReader(deps)
   const path = '/automations/:automationId/executions'
 
-  routes.post(path, requireSession(deps), async (c) => {
+  room.upload('editor', path, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const definition = await getDefinition(sql, automation)
     const { form, texts, prepared, problem } = await readRunForm(c, () => ({
@@ -39,5 +39,5 @@ export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<S
     return c.redirect(runPath(automation, { id }), 303)
   })
 
-  return routes
+  return room.routes
 }

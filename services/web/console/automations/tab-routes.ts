@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { findAutomationOauth } from '../../../platform/automations/automation-oauth.ts'
 import { getAutomationLife } from '../../../platform/crews/automation-life.ts'
 import { getDefinition, limitConcurrency } from '../../../platform/automations/automations.ts'
@@ -11,8 +10,6 @@ import { listWebhooks } from '../../../platform/webhooks/webhooks.ts'
 import { automationUrl } from '../../api/automation/automation-urls.ts'
 import { automationEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
@@ -21,6 +18,7 @@ import { designPage } from './design-page.ts'
 import { integratePage } from './integrate-page.ts'
 import { settingsPage } from './settings-page.ts'
 import type { SettingsPage } from './settings-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 const CONCURRENCY_MAX = 1000
 const CONCURRENCY_PROBLEM =
@@ -30,12 +28,10 @@ const CONCURRENCY_PROBLEM =
 export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const snippetsFor = createSnippets()
 
-  routes.get('/automations/:automationId/integrate', session, async (c) => {
+  room.page('viewer', '/automations/:automationId/integrate', async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const [definition, webhooks, oauth] = await Promise.all([
       getDefinition(sql, automation),
@@ -47,7 +43,7 @@ export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(integratePage({ session: c.var.session, ...view, snippetsFor }))
   })
 
-  routes.get('/automations/:automationId/design', session, async (c) => {
+  room.page('viewer', '/automations/:automationId/design', async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const definition = await getDefinition(sql, automation)
     const version = await getRunVersion(sql, automation)
@@ -65,12 +61,12 @@ export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
     return { session: c.var.session, ...view }
   }
 
-  routes.get('/automations/:automationId/settings', session, async (c) => {
+  room.page('viewer', '/automations/:automationId/settings', async (c) => {
     const page = await readSettings(c, await getOwnAutomation(c, sql))
     return c.html(settingsPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
   })
 
-  routes.post('/automations/:automationId/concurrency', session, form, async (c) => {
+  room.form('admin', '/automations/:automationId/concurrency', async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const limit = readLimit(c.var.form.get('concurrency_max') ?? '')
     if (limit === undefined) {
@@ -85,7 +81,7 @@ export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`/automations/${automation.automationId}/settings?notice=limit-saved`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 /** Returns the typed limit, null for no limit, and undefined for anything else. */

@@ -1,34 +1,28 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { html } from 'hono/html'
 import { isUuid } from '../../../platform/automations/automations.ts'
 import { findConnection } from '../../../platform/connections/oauth-connections.ts'
 import type { OauthConnection } from '../../../platform/connections/oauth-connections.ts'
 import { AppError, toAppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { plainPage } from '../frame/layout.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { fieldProblemsOf, readConnectionForm, toBody, toTyped } from './form.ts'
 import { connectionPage } from './page.ts'
 import type { ConnectionPage } from './page.ts'
 import type { ConnectionService } from './service.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the page of a connection; changes, connects, tests, revokes and deletes it. */
 export function connectionPageRoutes(deps: WebDeps, service: ConnectionService): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const path = '/connections/:id'
 
-  routes.get(path, session, async (c) => {
+  room.page('viewer', path, async (c, notice) => {
     const connection = await getConnection(c, deps)
-    const notice = noticeOf(c.req.query('notice'))
     return c.html(await show(c, service, { connection, notice }))
   })
 
-  routes.post(path, session, form, async (c) => {
+  room.form('admin', path, async (c) => {
     const connection = await getConnection(c, deps)
     const read = readConnectionForm(c.var.form, toTyped(connection))
     try {
@@ -43,33 +37,33 @@ export function connectionPageRoutes(deps: WebDeps, service: ConnectionService):
     }
   })
 
-  routes.post(`${path}/connect`, session, form, async (c) => {
+  room.form('admin', `${path}/connect`, async (c) => {
     const { id } = await getConnection(c, deps)
     return sendToProvider(c, deps, { service, id })
   })
 
-  routes.post(`${path}/test`, session, form, async (c) => {
+  room.form('admin', `${path}/test`, async (c) => {
     const connection = await getConnection(c, deps)
     note(c, 'connection_tested', connection.id)
     const test = await service.test(connection)
     return c.html(await show(c, service, { connection: await getConnection(c, deps), test }))
   })
 
-  routes.post(`${path}/revoke`, session, form, async (c) => {
+  room.form('admin', `${path}/revoke`, async (c) => {
     const connection = await getConnection(c, deps)
     const revocation = await service.revoke(c.var.actor, connection)
     note(c, 'connection_revoked', connection.id)
     return c.redirect(`/connections/${connection.id}?notice=connection-${NOTICES[revocation]}`, 303)
   })
 
-  routes.post(`${path}/delete`, session, form, async (c) => {
+  room.form('admin', `${path}/delete`, async (c) => {
     const connection = await getConnection(c, deps)
     await service.remove(c.var.actor, connection)
     note(c, 'connection_deleted', connection.id)
     return c.redirect('/connections?notice=connection-deleted', 303)
   })
 
-  return routes
+  return room.routes
 }
 
 const NOTICES = {

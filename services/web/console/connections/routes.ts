@@ -1,9 +1,6 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { pageConnections } from '../../../platform/connections/oauth-connections.ts'
 import { AppError, toAppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
@@ -14,18 +11,17 @@ import { choosePage, newConnectionPage } from './new-page.ts'
 import { createConnectionService } from './service.ts'
 import type { ConnectionService } from './service.ts'
 import type { Html } from '../frame/parts.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the connections of an organization to its members. */
 export function connectionRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const service = createConnectionService(deps)
   const context = { deps, service }
 
-  routes.get('/connections', session, async (c) => c.html(await listPage(c, context)))
+  room.page('viewer', '/connections', async (c) => c.html(await listPage(c, context)))
 
-  routes.get('/new-connection', session, async (c) => {
+  room.page('admin', '/new-connection', async (c) => {
     const { session: signedIn } = c.var
     const { shape, operator } = c.req.query()
     const offered = await service.providers().catch(toAppError)
@@ -42,7 +38,7 @@ export function connectionRoutes(deps: WebDeps): Hono<SignedIn> {
     )
   })
 
-  routes.post('/connections', session, form, async (c) => {
+  room.form('admin', '/connections', async (c) => {
     const { session: signedIn, form: posted } = c.var
     const { organizationId } = signedIn.user
     const isOperators = posted.get('operator') === 'yes'
@@ -65,10 +61,10 @@ export function connectionRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  routes.get('/connect/callback', session, (c) => takeAnswer(c, context))
+  room.page('admin', '/connect/callback', (c) => takeAnswer(c, context))
 
-  routes.route('/', connectionPageRoutes(deps, service))
-  return routes
+  room.routes.route('/', connectionPageRoutes(deps, service))
+  return room.routes
 }
 
 interface ListContext {

@@ -1,3 +1,4 @@
+import { ENDING_DAYS } from '../../../platform/automations/static-tokens.ts'
 import { html } from 'hono/html'
 import { ACTIVITY_RANGES } from '../../../platform/runs/activity.ts'
 import type {
@@ -16,7 +17,6 @@ import { count, plural } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { newAutomation, noAutomations } from '../frame/lists/no-automations.ts'
 import { emptyState, noticeBox, viewAll, warningBox } from '../frame/parts.ts'
-import { ENDING_DAYS } from '../frame/token-facts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The figures of an organization. */
@@ -75,7 +75,7 @@ const endingTokens = ({ endingTokens: tokens }: DashboardPage): Html | string =>
     ? ''
     : warningBox(
         html`${plural(tokens, 'static token')} ${tokens === 1 ? 'ends' : 'end'} within
-          ${ENDING_DAYS} days, or ended lately: <a href="/tokens">replace or revoke</a>.`,
+          ${ENDING_DAYS} days, or ended lately: <a href="/static-tokens">replace or delete</a>.`,
       )
 
 function automationsSection({ automations }: DashboardPage): Html {

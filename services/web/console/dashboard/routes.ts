@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import {
   ACTIVITY_RANGES,
   countRunsByStep,
@@ -7,13 +7,12 @@ import {
 import type { ActivityRange } from '../../../platform/runs/activity.ts'
 import { countOnline } from '../../../platform/automations/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/runs/run-list.ts'
-import { countEndingTokens } from '../../../platform/automations/static-tokens.ts'
-import { requireSession } from '../../gate/callers/session.ts'
+import { countEndingTokens, ENDING_DAYS } from '../../../platform/automations/static-tokens.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
-import { ENDING_DAYS } from '../frame/token-facts.ts'
 import { noticeOf, warningOf } from '../frame/notices.ts'
+import { createRoom } from '../frame/room.ts'
 
 const AUTOMATIONS = 8
 const RECENT = 10
@@ -21,8 +20,8 @@ const RECENT = 10
 /** Serves `GET /`: the state of the organization's automations. */
 export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  routes.get('/', requireSession(deps), async (c) => {
+  const room = createRoom(deps)
+  room.page('person', '/', async (c) => {
     const { session } = c.var
     const { organizationId } = session.user
     const key = c.req.query('notice')
@@ -40,7 +39,7 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
     const figures = { automations, online, counts, range, steps, recent, endingTokens }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })
-  return routes
+  return room.routes
 }
 
 const isRange = (text: string): text is ActivityRange => Object.hasOwn(ACTIVITY_RANGES, text)

@@ -1,24 +1,20 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { rollBack } from '../../../platform/crews/crew-deployments.ts'
 import { LOG_STREAMS, readCrewLog } from '../../../platform/crews/crew-logs.ts'
 import type { LogStream } from '../../../platform/crews/crew-logs.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { deploymentPage, deploymentParts } from './deployment-page.ts'
 import type { DeploymentPage } from './deployment-page.ts'
 import { deploymentPath, getOwnDeployment } from './own-crew.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the page of a deployment, with its logs, and the way back to it. */
 export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const { sql } = deps
+  const room = createRoom(deps)
   const path = '/automations/:automationId/deployments/:number'
 
   const read = async (c: Context<SignedIn>): Promise<DeploymentPage> => {
@@ -34,9 +30,9 @@ export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   }
 
-  routes.get(path, session, async (c) => c.html(deploymentPage(await read(c))))
+  room.page('viewer', path, async (c) => c.html(deploymentPage(await read(c))))
 
-  routes.get(`${path}/live`, session, async (c) => {
+  room.page('viewer', `${path}/live`, async (c) => {
     const view = await read(c)
     const { deployment, logs } = view
     const news = [deployment.state, deployment.reason, logs.build.next, logs.crew.next]
@@ -45,7 +41,7 @@ export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(deploymentParts(view), 200, { etag })
   })
 
-  routes.get(`${path}/logs/:stream`, session, async (c) => {
+  room.page('viewer', `${path}/logs/:stream`, async (c) => {
     const { deployment } = await getOwnDeployment(c, sql)
     const stream = LOG_STREAMS.find((each) => each === c.req.param('stream'))
     if (!stream) throw new AppError('not_found', `A log is one of ${LOG_STREAMS.join(', ')}.`)
@@ -56,7 +52,7 @@ export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   })
 
-  routes.post(`${path}/roll-back`, session, form, async (c) => {
+  room.form('editor', `${path}/roll-back`, async (c) => {
     const { crew, deployment } = await getOwnDeployment(c, sql)
     const made = await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_rolled_back',
@@ -65,5 +61,5 @@ export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
     })
     return c.redirect(deploymentPath(crew.automation, made), 303)
   })
-  return routes
+  return room.routes
 }

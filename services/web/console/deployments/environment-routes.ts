@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { readEnvFile } from '../../../platform/crews/crew-env-file.ts'
 import type { ReadVariable } from '../../../platform/crews/crew-env-file.ts'
 import {
@@ -13,14 +12,13 @@ import {
   setCrewVariable,
 } from '../../../platform/crews/crew-variables.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { environmentPage } from './environment-page.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
+import { createRoom } from '../frame/room.ts'
 
 interface Setting extends ReadVariable {
   readonly isSecret: boolean
@@ -28,17 +26,15 @@ interface Setting extends ReadVariable {
 
 /** Serves the page with the environment of a crew. */
 export function environmentRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const { sql } = deps
+  const room = createRoom(deps)
   const show = createShow(sql)
   const set = createSet(deps)
   const path = '/automations/:automationId/environment'
 
-  routes.get(path, session, async (c) => show(c, await getOwnCrew(c, sql)))
+  room.page('viewer', path, async (c) => show(c, await getOwnCrew(c, sql)))
 
-  routes.post(path, session, form, async (c) => {
+  room.form('editor', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const read = (name: string): string => c.var.form.get(name) ?? ''
     const name = read('name').trim()
@@ -49,7 +45,7 @@ export function environmentRoutes(deps: WebDeps): Hono<SignedIn> {
     return set(c, crew, [{ name, value, isSecret: read('secret') === 'yes' }])
   })
 
-  routes.post(`${path}/many`, session, form, async (c) => {
+  room.form('editor', `${path}/many`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const found = readEnvFile(c.var.form.get('lines') ?? '')
     if ('problem' in found) return show(c, crew, { problem: found.problem })
@@ -62,7 +58,7 @@ export function environmentRoutes(deps: WebDeps): Hono<SignedIn> {
     )
   })
 
-  routes.post(`${path}/delete`, session, form, async (c) => {
+  room.form('editor', `${path}/delete`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const name = c.var.form.get('name') ?? ''
     await recordChange({ sql, ...c.var }, crew.automation, {
@@ -72,7 +68,7 @@ export function environmentRoutes(deps: WebDeps): Hono<SignedIn> {
     })
     return c.redirect(`${automationPath(crew.automation)}/environment?notice=variable-deleted`, 303)
   })
-  return routes
+  return room.routes
 }
 
 interface Refused {

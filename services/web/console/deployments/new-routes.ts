@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { writeAudit } from '../../../platform/audit/audit.ts'
 import { deploySource } from '../../../platform/crews/crew-deployments.ts'
 import { createOwnAutomation } from '../../../platform/crews/own-crews.ts'
@@ -7,27 +6,24 @@ import { projectNameProblem } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { newPage } from './new-page.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
 import { createFormReceiver, isOfSource } from './receive-form.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the page that makes an automation of a source. */
 export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const receive = createFormReceiver(deps)
   const runsHere = config.CREW_PROCESSES
 
-  routes.get('/new-automation', session, (c) =>
+  room.page('editor', '/new-automation', (c) =>
     c.html(newPage({ session: c.var.session, runsHere })),
   )
 
-  routes.post('/new-automation', session, async (c) => {
+  room.upload('editor', '/new-automation', async (c) => {
     let name = ''
     const check = (fields: URLSearchParams): void => void (name = readName(fields))
     try {
@@ -46,7 +42,7 @@ export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  routes.post('/new-automation/empty', session, form, async (c) => {
+  room.form('editor', '/new-automation/empty', async (c) => {
     try {
       const name = readName(c.var.form)
       const automation = await inTransaction(sql, (tx) => create(c, tx, name))
@@ -57,7 +53,7 @@ export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
       return c.html(newPage(view), thrown.status)
     }
   })
-  return routes
+  return room.routes
 }
 
 /** Raises `unprocessable`. */

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { findRepository, getRepository } from '../../../platform/crews/source-repositories.ts'
 import {
   repositoryDirectoryProblem,
@@ -8,8 +7,6 @@ import {
   repositoryUrlProblem,
 } from '../../../platform/crews/source-repository-fields.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createRepositoryChanges, webhookUrlOf } from '../../api/crews/change-repository.ts'
 import type { GivenRepository } from '../../api/crews/change-repository.ts'
@@ -18,23 +15,22 @@ import { automationPath, getOwnCrew } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { pullSection, repositoryPage } from './repository-page.ts'
 import type { TypedRepository } from './repository-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 const PATH = '/automations/:automationId/crew-repository'
 
 /** Serves the page with the Git repository of an automation. */
 export function repositoryPageRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const { sql } = deps
+  const room = createRoom(deps)
   const changes = createRepositoryChanges(deps)
   const show = createShow(deps, sql)
   const back = (c: Context<SignedIn>, { automation }: OwnCrew, notice: string) =>
     c.redirect(`${automationPath(automation)}/crew-repository?notice=${notice}`, 303)
 
-  routes.get(PATH, session, async (c) => show(c, await getOwnCrew(c, sql)))
+  room.page('viewer', PATH, async (c) => show(c, await getOwnCrew(c, sql)))
 
-  routes.get(`${PATH}/live`, session, async (c) => {
+  room.page('viewer', `${PATH}/live`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const repository = await getRepository(sql, crew)
     const { isPulling, pulledAt, failedAt } = repository
@@ -43,33 +39,33 @@ export function repositoryPageRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(pullSection({ session: c.var.session, crew }, repository), 200, { etag })
   })
 
-  routes.post(PATH, session, form, async (c) => {
+  room.form('editor', PATH, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { typed, given, problem } = readRepositoryForm(c.var.form)
     if (problem !== undefined) return show(c, crew, { typed, problem })
     await changes.save(c.var, crew, given)
     return back(c, crew, 'repository-saved')
   })
-  routes.post(`${PATH}/pull`, session, form, async (c) => {
+  room.form('editor', `${PATH}/pull`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await changes.pull(c.var, crew)
     return back(c, crew, 'repository-pull')
   })
-  routes.post(`${PATH}/webhook`, session, form, async (c) => {
+  room.form('editor', `${PATH}/webhook`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     return show(c, crew, { secret: await changes.makeSecret(c.var, crew) })
   })
-  routes.post(`${PATH}/webhook/delete`, session, form, async (c) => {
+  room.form('editor', `${PATH}/webhook/delete`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await changes.removeSecret(c.var, crew)
     return back(c, crew, 'repository-webhook-removed')
   })
-  routes.post(`${PATH}/delete`, session, form, async (c) => {
+  room.form('editor', `${PATH}/delete`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await changes.remove(c.var, crew)
     return back(c, crew, 'repository-removed')
   })
-  return routes
+  return room.routes
 }
 
 interface Shown {

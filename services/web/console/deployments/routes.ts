@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   deployAgain,
   deploySource,
@@ -16,8 +15,6 @@ import { getRunVersion, listPublished } from '../../../platform/projects/project
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { forgetSources } from '../../../platform/crews/sources.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
@@ -34,30 +31,30 @@ import type { CrewPage } from './page.ts'
 import { createFormReceiver, isOfSource } from './receive-form.ts'
 import { repositoryPageRoutes } from './repository-routes.ts'
 import { settingsRoutes } from './settings-routes.ts'
+import { createRoom } from '../frame/room.ts'
 
 const DEPLOYMENTS_SHOWN = 50
 
 /** Serves the pages of automations that are made from sources. */
 export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const receive = createFormReceiver(deps)
   const path = '/automations/:automationId/deployments'
 
   const read = createReader(deps)
 
-  routes.get(path, session, async (c) => {
+  room.page('viewer', path, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const isOwn = (await findCrewSettings(sql, automation.id)) !== undefined
     if (isOwn) return c.html(crewPage(await read(c)))
     return c.html(designedPage(await readDesigned(c, sql, automation)))
   })
-  routes.get(`/automations/:automationId/crew/live`, session, async (c) =>
+  room.page('viewer', `/automations/:automationId/crew/live`, async (c) =>
     c.html(crewParts(await read(c))),
   )
 
-  routes.post(path, session, async (c) => {
+  room.upload('editor', path, async (c) => {
     const view = await read(c)
     const { crew } = view
     try {
@@ -75,13 +72,13 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  routes.route('/', lifeRoutes(deps))
-  routes.route('/', deploymentPageRoutes(deps))
-  routes.route('/', settingsRoutes(deps))
-  routes.route('/', environmentRoutes(deps))
-  routes.route('/', repositoryPageRoutes(deps))
-  routes.route('/', newAutomationRoutes(deps))
-  return routes
+  room.routes.route('/', lifeRoutes(deps))
+  room.routes.route('/', deploymentPageRoutes(deps))
+  room.routes.route('/', settingsRoutes(deps))
+  room.routes.route('/', environmentRoutes(deps))
+  room.routes.route('/', repositoryPageRoutes(deps))
+  room.routes.route('/', newAutomationRoutes(deps))
+  return room.routes
 }
 
 /** Creates what reads the page of a crew. */
@@ -121,13 +118,12 @@ const ACTIONS = [
 ] as const
 
 /** What is done to a crew as it is, up to its end. */
-function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession({ sql, config, ...rest })
-  const form = requireForm(config.PLATFORM_BASE_URL)
+function lifeRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql } = deps
+  const room = createRoom(deps)
   const path = '/automations/:automationId'
 
-  routes.post(`${path}/crew/deploy-again`, session, form, async (c) => {
+  room.form('editor', `${path}/crew/deploy-again`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_deployed',
@@ -135,7 +131,7 @@ function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
     })
     return c.redirect(deploymentPath(crew.automation, deployment), 303)
   })
-  routes.post(`${path}/crew/restart`, session, form, async (c) => {
+  room.form('editor', `${path}/crew/restart`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_restarted',
@@ -144,7 +140,7 @@ function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
     return c.redirect(`${automationPath(crew.automation)}/deployments?notice=crew-restart`, 303)
   })
   for (const [verb, action, act] of ACTIONS) {
-    routes.post(`${path}/crew/${verb}`, session, form, async (c) => {
+    room.form('editor', `${path}/crew/${verb}`, async (c) => {
       const automation = await getOwnAutomation(c, sql)
       await recordChange({ sql, ...c.var }, automation, {
         action,
@@ -155,12 +151,12 @@ function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
     })
   }
 
-  routes.get(`${path}/delete`, session, async (c) => {
+  room.page('admin', `${path}/delete`, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const isOwn = (await findCrewSettings(sql, automation.id)) !== undefined
     return c.html(deletePage(c, automation, isOwn))
   })
-  routes.post(`${path}/delete`, session, form, async (c) => {
+  room.form('admin', `${path}/delete`, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     await recordChange({ sql, ...c.var }, automation, {
       action: 'automation_removed',
@@ -168,7 +164,7 @@ function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
     })
     return c.redirect('/automations?notice=automation-removed', 303)
   })
-  return routes
+  return room.routes
 }
 
 const deletePage = (c: Context<SignedIn>, automation: Automation, isOwn: boolean) =>

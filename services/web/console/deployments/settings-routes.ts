@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { deployAgain } from '../../../platform/crews/crew-deployments.ts'
 import { checkReach, reachRulesOf } from '../../../platform/crews/crew-reach.ts'
 import { checkResources } from '../../../platform/crews/crew-resources.ts'
@@ -6,33 +6,28 @@ import { changeSettings } from '../../../platform/crews/crew-settings-fields.ts'
 import type { CrewSettings } from '../../../platform/crews/crew-settings.ts'
 import { saveCrewSettings } from '../../../platform/crews/crew-settings.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { WebConfig } from '../../env.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
 import { readSettingsForm, toTyped } from './settings-form.ts'
 import type { TypedSettings } from './settings-form.ts'
 import { settingsPage } from './settings-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the page with the settings of a crew. */
 export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const path = '/automations/:automationId/crew-settings'
 
-  routes.get(path, session, async (c) => {
+  room.page('viewer', path, async (c, notice) => {
     const crew = await getOwnCrew(c, sql)
-    const notice = noticeOf(c.req.query('notice'))
     const typed = toTyped(crew.settings)
     return c.html(settingsPage({ session: c.var.session, crew, typed, problems: {}, notice }))
   })
 
-  routes.post(path, session, form, async (c) => {
+  room.form('editor', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { typed, fields, problems } = readSettingsForm(c.var.form)
     const settings = fields && changeSettings(crew.settings, fields)
@@ -55,7 +50,7 @@ export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
     })
     return c.redirect(deploymentPath(crew.automation, deployment), 303)
   })
-  return routes
+  return room.routes
 }
 
 const FIELDS: ReadonlyMap<unknown, string> = new Map([

@@ -1,38 +1,37 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { isUuid, listAutomations } from '../../../platform/automations/automations.ts'
 import { listProjectPage } from '../../../platform/projects/projects.ts'
 import { findRunRecord } from '../../../platform/runs/run-history.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { readText } from '../frame/lists/filter-bar.ts'
 import { findPage } from './page.ts'
 import type { Entry } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 const EACH_MAX = 8
 
 /** Serves the search over all that has a name, as a page and for the palette of the console. */
 export function findRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
 
-  routes.get('/find', session, async (c) => {
+  room.page('viewer', '/find', async (c) => {
     const text = readText(c.req.query('q'))
     const { organizationId } = c.var.session.user
     const entries = text === undefined ? [] : await findEntries(sql, organizationId, text)
     return c.html(findPage({ session: c.var.session, text, entries }))
   })
 
-  routes.get('/find/entries', session, async (c) => {
+  room.page('viewer', '/find/entries', async (c) => {
     const text = readText(c.req.query('q'))
     const { organizationId } = c.var.session.user
     const entries = text === undefined ? [] : await findEntries(sql, organizationId, text)
     return c.json({ entries })
   })
 
-  return routes
+  return room.routes
 }
 
 async function findEntries(

@@ -7,7 +7,7 @@ import type { Html } from './parts.ts'
 const TABS = {
   runs: { path: '', name: 'Runs' },
   integrate: { path: '/integrate', name: 'Integrate' },
-  tokens: { path: '/tokens', name: 'Tokens' },
+  tokens: { path: '/static-tokens', name: 'Tokens' },
   design: { path: '/design', name: 'Design' },
   deploy: { path: '/deployments', name: 'Deploy' },
   settings: { path: '/settings', name: 'Settings' },

@@ -46,7 +46,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'key' },
   { path: '/tools-packages', name: 'Tool packages', icon: 'package' },
-  { path: '/tokens', name: 'Tokens', icon: 'key' },
+  { path: '/static-tokens', name: 'Tokens', icon: 'key' },
   { path: '/settings/organization/members', name: 'Members', icon: 'people' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },

@@ -1,6 +1,4 @@
 const NOTICES = {
-  'token-revoked': 'The token is revoked. Calls that use it are refused from now on.',
-  'trace-token-revoked': 'The token is revoked. The trace collector refuses it within a minute.',
   'oauth-saved': 'The settings are saved. They apply from the next call on.',
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
@@ -19,10 +17,6 @@ const NOTICES = {
   'automation-removed': 'The automation is being deleted, with all that belongs to it.',
   'limits-saved': 'The limits are saved. They apply within seconds.',
   'limit-saved': 'The limit is saved. It applies from the next run on.',
-  'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',
-  'client-unbound':
-    'The automation no longer has an OAuth client. ' +
-    'From now on, calls with an access token are refused.',
   'password-changed': 'Your password is changed, and your other sessions are signed out.',
   stopped: 'The run is stopped.',
   'flag-saved': 'The flag is saved. It applies from now on.',

@@ -1,13 +1,14 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import type { AuditEntry } from '../../../platform/audit/audit.ts'
-import type { OrganizationRole } from '../../../platform/people/memberships.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
+import type { DeclaredRight } from '../../gate/callers/declared-right.ts'
 import { requireForm } from '../../gate/callers/forms.ts'
 import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { noticeOf } from './notices.ts'
 
 /** A form that changes something. */
 export interface FormAction<Found, Result> {
@@ -25,19 +26,28 @@ export type ShowPage = (
   notice: string | undefined,
 ) => Promise<Response> | Response
 
-/** Routes for members, each of which says who may call it, what it changes, and what it tells. */
+/** Takes what a page has sent. */
+type Take = (c: Context<SignedIn>) => Promise<Response> | Response
+
+/** Routes for people, each of which says who may call it. */
 export interface Room {
   readonly routes: Hono<SignedIn>
-  readonly page: (right: OrganizationRole, path: string, show: ShowPage) => void
+  readonly page: (right: DeclaredRight, path: string, show: ShowPage) => void
+  /** Takes a form whose answer is more than what was done, or that the audit is not about. */
+  readonly form: (right: DeclaredRight, path: string, take: Take) => void
+  /** Takes files with a form, which `take` reads, and holds against the session. */
+  readonly upload: (right: DeclaredRight, path: string, take: Take) => void
+  /** Takes a form that changes something, and says what the audit and people learn of it. */
   readonly action: <Found, Result>(
-    right: OrganizationRole,
+    right: DeclaredRight,
     path: string,
     action: FormAction<Found, Result>,
   ) => void
 }
 
 /**
- * Creates the routes of a room of the console, with what its pages say when something is done.
+ * Creates the routes of a room of the console, with what its pages say when something is done, and
+ * the longest form if it is another than usual, in bytes.
  *
  * @example
  * const room = createRoom(deps, { 'limits-saved': 'The limits are saved.' })
@@ -49,18 +59,28 @@ export interface Room {
  *   done: () => ['/limits', 'limits-saved'],
  * })
  */
-export function createRoom(deps: WebDeps, notices: Readonly<Record<string, string>>): Room {
+export function createRoom(
+  deps: WebDeps,
+  notices: Readonly<Record<string, string>> = {},
+  formBytesMax?: number,
+): Room {
   const routes = new Hono<SignedIn>()
   const audited = createAudited(deps.sql)
   const session = requireSession(deps)
-  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const form = requireForm(deps.config.PLATFORM_BASE_URL, formBytesMax)
   const told = new Map(Object.entries(notices))
   return {
     routes,
     page(right, path, show) {
       routes.get(path, declareRight(right), session, async (c) =>
-        show(c, told.get(c.req.query('notice') ?? '')),
+        show(c, told.get(c.req.query('notice') ?? '') ?? noticeOf(c.req.query('notice'))),
       )
+    },
+    form(right, path, take) {
+      routes.post(path, declareRight(right), session, form, async (c) => take(c))
+    },
+    upload(right, path, take) {
+      routes.post(path, declareRight(right), session, async (c) => take(c))
     },
     action(right, path, { find, change, entry, done }) {
       routes.post(path, declareRight(right), session, form, async (c) => {

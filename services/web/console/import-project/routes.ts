@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { parseCrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import { createVersion } from '../../../platform/projects/project-versions.ts'
@@ -10,24 +9,23 @@ import { parseStrictJson } from '../../../shared/http/strict-json.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { CSRF_FIELD } from '../../gate/callers/csrf-field.ts'
-import { formExpired, isSame, requireForm, requireSameOrigin } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
+import { formExpired, isSame, requireSameOrigin } from '../../gate/callers/forms.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createImports } from '../../intake/project-import/create-imports.ts'
 import { readUpload } from '../../intake/project-import/read-upload.ts'
 import { previewPage, uploadPage } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the import of CrewAI projects: an upload, what would become of it, and the draft. */
 export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const importFiles = createImports()
 
-  routes.get('/import-project', session, (c) => c.html(uploadPage({ session: c.var.session })))
+  room.page('editor', '/import-project', (c) => c.html(uploadPage({ session: c.var.session })))
 
-  routes.post('/import-project', session, async (c) => {
+  room.upload('editor', '/import-project', async (c) => {
     requireSameOrigin(c, config.PLATFORM_BASE_URL)
     try {
       const imported = await importFiles(() => readProject(c))
@@ -39,8 +37,7 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  const form = requireForm(config.PLATFORM_BASE_URL)
-  routes.post('/import-project/drafts', session, form, async (c) => {
+  room.form('editor', '/import-project/drafts', async (c) => {
     const definition = readDefinition(c.var.form)
     const name = c.var.form.get('project') ?? ''
     const wrong = projectNameProblem(name)
@@ -60,7 +57,7 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`/projects/${projectId}/versions/${number}?notice=project-imported`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 async function readProject(c: Context<SignedIn>) {

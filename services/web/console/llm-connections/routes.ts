@@ -1,13 +1,11 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
+import { createRoom } from '../frame/room.ts'
 import type { Context } from 'hono'
 import { findLlmConnection, findSealedKey } from '../../../platform/connections/llm-connections.ts'
 import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
 import { createLlmKeys } from '../../../platform/connections/llm-keys.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import { llmConnections } from '../../nouns/llm-connections.ts'
 import { resourcePage } from '../../resources/page-routes.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
@@ -17,28 +15,22 @@ import { llmTestSection } from './test-section.ts'
 /** Tests an LLM connection, and shows its page with the findings. */
 export function testLlmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
   const show = llmConnections.read(resourcePage(deps))
   const keys = createLlmKeys(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
 
-  routes.post(
-    '/llm-connections/:llmConnectionId/test',
-    declareRight('admin'),
-    requireSession(deps),
-    requireForm(config.PLATFORM_BASE_URL),
-    async (c) => {
-      const connection = await getConnection(c, deps)
-      const sealed = await findSealedKey(sql, connection)
-      const test = await testConnection(connection, surroundingsOf(deps), {
-        key: sealed && keys.open(sealed, connection),
-        isCall: c.var.form.get('call') === 'yes',
-      })
-      const { session } = c.var
-      return show(c, llmTestSection({ session, connection, ...test, test }))
-    },
-  )
+  room.form('admin', '/llm-connections/:llmConnectionId/test', async (c) => {
+    const connection = await getConnection(c, deps)
+    const sealed = await findSealedKey(sql, connection)
+    const test = await testConnection(connection, surroundingsOf(deps), {
+      key: sealed && keys.open(sealed, connection),
+      isCall: c.var.form.get('call') === 'yes',
+    })
+    const { session } = c.var
+    return show(c, llmTestSection({ session, connection, ...test, test }))
+  })
 
-  return routes
+  return room.routes
 }
 
 async function getConnection(c: Context<SignedIn>, { sql }: WebDeps): Promise<LlmConnection> {

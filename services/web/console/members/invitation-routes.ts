@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import {
   createInvitation,
   INVITATION_DAYS,
@@ -6,8 +6,6 @@ import {
 } from '../../../platform/people/invitations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { mailLink } from '../../mail/mail-link.ts'
 import { invitationUrl, MEMBERS_PATH } from '../frame/addresses.ts'
@@ -16,17 +14,16 @@ import { newLinkPage } from '../frame/new-link-page.ts'
 import { invitationProblem, readInvitation } from './fields.ts'
 import { membersPage } from './page.ts'
 import type { ReadMembersPage } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Creates and revokes invitations to the session's organization. */
 export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono<SignedIn> {
   const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
   const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
   const path = '/settings/organization/invitations'
 
-  routes.post(path, session, form, async (c) => {
+  room.form('admin', path, async (c) => {
     const { session } = c.var
     const { id: createdBy, organizationId } = session.user
     const typed = readInvitation(c.var.form)
@@ -53,9 +50,9 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
     return c.html(newLinkPage({ session, current: MEMBERS_PATH, title, text, url, back, mailed }))
   })
 
-  routes.post(`${path}/:invitationId/revoke`, session, form, async (c) => {
+  room.form('admin', `${path}/:invitationId/revoke`, async (c) => {
     const { organizationId } = c.var.session.user
-    const text = c.req.param('invitationId')
+    const text = c.req.param('invitationId') ?? ''
     const id = isIdCursor(text) ? Number(text) : 0
     const entry = { action: 'invitation_revoked', target: { kind: 'invitation', id } }
     const isRevoked = await audited(
@@ -72,5 +69,5 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
     return c.redirect(`${MEMBERS_PATH}?notice=invitation-revoked`, 303)
   })
 
-  return routes
+  return room.routes
 }

@@ -1,16 +1,14 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { Member } from '../../../platform/people/members.ts'
 import { removeMember } from '../../../platform/people/memberships.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { MEMBERS_PATH } from '../frame/addresses.ts'
 import { membersPage } from './page.ts'
 import { removePage } from './remove-page.ts'
 import type { ReadMembersPage } from './page.ts'
+import { createRoom } from '../frame/room.ts'
 
 interface MembersDesk {
   readonly readPage: ReadMembersPage
@@ -19,17 +17,15 @@ interface MembersDesk {
 
 /** Ends memberships of the session's organization, after a question. */
 export function removalRoutes(deps: WebDeps, { readPage, getMember }: MembersDesk): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
+  const { sql } = deps
+  const room = createRoom(deps)
   const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
 
-  routes.get(`${MEMBERS_PATH}/:userId/remove`, session, async (c) =>
+  room.page('admin', `${MEMBERS_PATH}/:userId/remove`, async (c) =>
     c.html(removePage(c.var.session, await getMember(c))),
   )
 
-  routes.post(`${MEMBERS_PATH}/:userId/remove`, session, form, async (c) => {
+  room.form('admin', `${MEMBERS_PATH}/:userId/remove`, async (c) => {
     const { userId, name, email, role } = await getMember(c)
     const { id, organizationId } = c.var.session.user
     try {
@@ -42,7 +38,7 @@ export function removalRoutes(deps: WebDeps, { readPage, getMember }: MembersDes
     return c.redirect(userId === id ? '/' : `${MEMBERS_PATH}?notice=member-removed`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 /** Returns what people are told of a conflict. Raises anything else. */

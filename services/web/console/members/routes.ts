@@ -1,13 +1,10 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { listInvitations } from '../../../platform/people/invitations.ts'
 import { findMember, listMembers } from '../../../platform/people/members.ts'
 import type { Member } from '../../../platform/people/members.ts'
 import { changeMemberRole, readOrganizationRole } from '../../../platform/people/memberships.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { MEMBERS_PATH } from '../frame/addresses.ts'
 import { isIdCursor, readPageRequest } from '../frame/lists/page-request.ts'
@@ -16,14 +13,13 @@ import { invitationRoutes } from './invitation-routes.ts'
 import { membersPage } from './page.ts'
 import type { ReadMembersPage } from './page.ts'
 import { conflictOf, removalRoutes } from './removal-routes.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the members of an organization: their roles, and the ends of memberships. */
 export function memberRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
+  const { sql } = deps
+  const room = createRoom(deps)
   const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
 
   const readPage: ReadMembersPage = async (c, shown = {}) => {
     const { session } = c.var
@@ -45,9 +41,9 @@ export function memberRoutes(deps: WebDeps): Hono<SignedIn> {
     throw new AppError('not_found', 'Your organization has no such member.')
   }
 
-  routes.get(MEMBERS_PATH, session, async (c) => c.html(membersPage(await readPage(c))))
+  room.page('viewer', MEMBERS_PATH, async (c) => c.html(membersPage(await readPage(c))))
 
-  routes.post(`${MEMBERS_PATH}/:userId/role`, session, form, async (c) => {
+  room.form('admin', `${MEMBERS_PATH}/:userId/role`, async (c) => {
     const { userId, name, email } = await getMember(c)
     const { organizationId } = c.var.session.user
     const from = readOrganizationRole(c.var.form.get('from'))
@@ -67,7 +63,7 @@ export function memberRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${MEMBERS_PATH}?notice=role-saved`, 303)
   })
 
-  routes.route('/', removalRoutes(deps, { readPage, getMember }))
-  routes.route('/', invitationRoutes(deps, readPage))
-  return routes
+  room.routes.route('/', removalRoutes(deps, { readPage, getMember }))
+  room.routes.route('/', invitationRoutes(deps, readPage))
+  return room.routes
 }

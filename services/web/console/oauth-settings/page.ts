@@ -50,7 +50,7 @@ const filteringCard = (state: OauthSettingsView['state']): Html =>
       be called with OAuth.
     </p>
     <p>
-      <a class="button ${state === 'on' ? 'primary' : ''}" href="${OAUTH_PATH}/clients"
+      <a class="button ${state === 'on' ? 'primary' : ''}" href="/oauth-clients"
         >Manage automations</a
       >
     </p>

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   findAutomationOauth,
   saveAutomationOauth,
@@ -13,14 +12,13 @@ import { explainToken } from '../../gate/access-token/explain-token.ts'
 import type { OpenedGate } from '../../gate/access-token/open-gate.ts'
 import { testConfiguration } from '../../gate/access-token/test-configuration.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { defaultValues, readValues, toSettings, URL_LENGTH_MAX, valuesOf } from './form.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { oauthSettingsPage } from './page.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
 import type { ExplainedToken, OauthSettingsView } from './view.ts'
+import { createRoom } from '../frame/room.ts'
 
 const TOKEN_LENGTH_MAX = 20_000
 /** With more automations than this, people enter the id rather than choose from a list. */
@@ -33,20 +31,18 @@ export function oauthSettingsRoutes(
 ): Hono<SignedIn> {
   const { sql, config } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const privateOrigins = config.AUTOMATION_OAUTH_PRIVATE_ORIGINS
   const read = (c: Context<SignedIn>) => readPage(c, sql, config.PLATFORM_BASE_URL)
 
-  routes.get('/settings', session, (c) => c.redirect(OAUTH_PATH, 303))
+  room.page('viewer', '/settings', (c) => c.redirect(OAUTH_PATH, 303))
 
-  routes.get(OAUTH_PATH, session, async (c) => {
+  room.page('viewer', OAUTH_PATH, async (c) => {
     const { view } = await read(c)
     return c.html(oauthSettingsPage({ ...view, notice: noticeOf(c.req.query('notice')) }))
   })
 
-  routes.post(OAUTH_PATH, session, form, async (c) => {
+  room.form('admin', OAUTH_PATH, async (c) => {
     const values = readValues(c.var.form)
     const result = toSettings(values, privateOrigins)
     if (!result.ok) {
@@ -63,7 +59,7 @@ export function oauthSettingsRoutes(
     return c.redirect(`${OAUTH_PATH}?notice=${enabled ? 'oauth-saved' : 'oauth-saved-off'}`, 303)
   })
 
-  routes.post(`${OAUTH_PATH}/test`, session, form, async (c) => {
+  room.form('admin', `${OAUTH_PATH}/test`, async (c) => {
     const values = readValues(c.var.form)
     const { view } = await read(c)
     const result = toSettings(values, privateOrigins)
@@ -75,13 +71,13 @@ export function oauthSettingsRoutes(
     return c.html(oauthSettingsPage({ ...view, values, test }))
   })
 
-  routes.post(`${OAUTH_PATH}/explain`, session, form, async (c) => {
+  room.form('admin', `${OAUTH_PATH}/explain`, async (c) => {
     const { view, settings } = await read(c)
     const explained = await explain(c, settings, { sql, keys })
     return c.html(oauthSettingsPage({ ...view, explained }), explained.problem ? 422 : 200)
   })
 
-  return routes
+  return room.routes
 }
 
 /**

@@ -1,15 +1,14 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import { REQUEST_CHARACTERS_MAX, startProposal } from '../../../platform/projects/proposals.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { askPage } from './ask-page.ts'
 import { offeredModels } from './assistant-section.ts'
 import { findNamedVersion, getOwnProject, projectPath, requireDesigned } from './own-project.ts'
+import { createRoom } from '../frame/room.ts'
 
 const REQUEST_PROBLEM =
   `Say in 1 to ${REQUEST_CHARACTERS_MAX} characters what the crew should do, ` +
@@ -17,12 +16,10 @@ const REQUEST_PROBLEM =
 
 /** Takes what people ask the Assistant for. */
 export function askRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const { sql } = deps
+  const room = createRoom(deps)
 
-  routes.post('/projects/:projectId/proposals', session, form, async (c) => {
+  room.form('editor', '/projects/:projectId/proposals', async (c) => {
     const project = await getOwnProject(c, sql)
     requireDesigned(project)
     const { organizationId, id: createdBy } = c.var.session.user
@@ -50,7 +47,7 @@ export function askRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  return routes
+  return room.routes
 }
 
 /** A model that is not offered is not called: the first one is. */

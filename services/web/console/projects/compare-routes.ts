@@ -1,10 +1,10 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { listVersions } from '../../../platform/projects/project-versions.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { comparePage } from './compare-page.ts'
 import { findNamedVersion, getOwnProject } from './own-project.ts'
+import { createRoom } from '../frame/room.ts'
 
 const CHOICES_MAX = 100
 const NUMBER_MAX = 2 ** 31 - 1
@@ -12,9 +12,9 @@ const NUMBER_MAX = 2 ** 31 - 1
 /** Serves the difference of two versions of a project: the newest two, unless others are named. */
 export function compareRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
 
-  routes.get('/projects/:projectId/compare', requireSession(deps), async (c) => {
+  room.page('viewer', '/projects/:projectId/compare', async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
     const key = { organizationId, projectId: project.id }
@@ -28,5 +28,5 @@ export function compareRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(comparePage({ session: c.var.session, project, versions, from, to }))
   })
 
-  return routes
+  return room.routes
 }

@@ -1,19 +1,17 @@
-import { Hono } from 'hono'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
+import type { Hono } from 'hono'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited, toDraft } from './definition-form.ts'
 import { editorForm } from './editor-form.ts'
 import { problemCount, problemItems } from './editor.ts'
 import { getOwnProject } from './own-project.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Answers the script of the editor: what is wrong with a definition, and its other side. */
 export function editorRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
+  const { sql } = deps
+  const room = createRoom(deps, {}, FORM_BYTES_MAX)
 
-  routes.post('/projects/:projectId/editor', requireSession(deps), form, async (c) => {
+  room.form('editor', '/projects/:projectId/editor', async (c) => {
     await getOwnProject(c, sql)
     const { text, read } = readEdited(c)
     const problems = 'problems' in read ? read.problems : []
@@ -25,5 +23,5 @@ export function editorRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.json({ text, fields, problems: count, list })
   })
 
-  return routes
+  return room.routes
 }

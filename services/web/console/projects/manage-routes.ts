@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import {
   archiveProject,
   createProject,
@@ -14,28 +14,25 @@ import { AppError } from '../../../shared/errors.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { projectEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import { managePage } from './manage-page.ts'
 import { getOwnProject, projectPath } from './own-project.ts'
+import { createRoom } from '../frame/room.ts'
 
 const ONE = '/projects/:projectId'
 
 /** Renames, duplicates, archives and deletes projects. */
 export function manageRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
 
-  routes.get(`${ONE}/manage`, session, async (c) =>
+  room.page('viewer', `${ONE}/manage`, async (c) =>
     c.html(managePage({ session: c.var.session, project: await getOwnProject(c, sql) })),
   )
 
-  routes.post(`${ONE}/rename`, session, form, async (c) => {
+  room.form('editor', `${ONE}/rename`, async (c) => {
     const project = await getOwnProject(c, sql)
     const name = (c.var.form.get('name') ?? '').trim()
     const view = { session: c.var.session, project, renamed: name }
@@ -54,7 +51,7 @@ export function manageRoutes(deps: WebDeps): Hono<SignedIn> {
     )
   })
 
-  routes.post(`${ONE}/duplicate`, session, form, async (c) => {
+  room.form('editor', `${ONE}/duplicate`, async (c) => {
     const project = await getOwnProject(c, sql)
     const name = (c.var.form.get('name') ?? '').trim()
     const view = { session: c.var.session, project, copied: name }
@@ -71,23 +68,21 @@ export function manageRoutes(deps: WebDeps): Hono<SignedIn> {
     )
   })
 
-  routes.route('/', archiveRoutes(deps))
-  routes.route('/', deleteRoutes(deps))
-  return routes
+  room.routes.route('/', archiveRoutes(deps))
+  room.routes.route('/', deleteRoutes(deps))
+  return room.routes
 }
 
 function archiveRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
 
   for (const [verb, isArchived] of [
     ['archive', true],
     ['unarchive', false],
   ] as const) {
-    routes.post(`${ONE}/${verb}`, session, form, async (c) => {
+    room.form('editor', `${ONE}/${verb}`, async (c) => {
       const project = await getOwnProject(c, sql)
       await audited(
         c.var,
@@ -98,17 +93,15 @@ function archiveRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   }
 
-  return routes
+  return room.routes
 }
 
 function deleteRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
 
-  routes.get(`${ONE}/delete`, session, async (c) => {
+  room.page('editor', `${ONE}/delete`, async (c) => {
     const project = await getOwnProject(c, sql)
     const path = projectPath(project)
     const page = {
@@ -127,7 +120,7 @@ function deleteRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(confirmPage({ session: c.var.session, ...page }))
   })
 
-  routes.post(`${ONE}/delete`, session, form, async (c) => {
+  room.form('editor', `${ONE}/delete`, async (c) => {
     const project = await getOwnProject(c, sql)
     const view = { session: c.var.session, project }
     return change(
@@ -142,7 +135,7 @@ function deleteRoutes(deps: WebDeps): Hono<SignedIn> {
     )
   })
 
-  return routes
+  return room.routes
 }
 
 const keyOf = ({ session }: Pick<SignedIn['Variables'], 'session'>, { id }: Project) => ({

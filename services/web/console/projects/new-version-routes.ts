@@ -1,25 +1,22 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { createVersion } from '../../../platform/projects/project-versions.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited } from './definition-form.ts'
 import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
 import { firstDefinition } from './first-definition.ts'
 import { newVersionPage } from './version-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the page on which a version is written, and adds it as a draft. */
 export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
+  const room = createRoom(deps, {}, FORM_BYTES_MAX)
 
-  routes.get('/projects/:projectId/new-version', session, async (c) => {
+  room.page('editor', '/projects/:projectId/new-version', async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
     requireDesigned(project)
@@ -28,7 +25,7 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(newVersionPage({ session: c.var.session, project, text }))
   })
 
-  routes.post('/projects/:projectId/versions', session, form, async (c) => {
+  room.form('editor', '/projects/:projectId/versions', async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
     const { text, read, isUnsaved } = readEdited(c)
@@ -47,5 +44,5 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
   })
 
-  return routes
+  return room.routes
 }

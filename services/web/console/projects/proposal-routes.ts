@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
@@ -14,13 +13,12 @@ import type { Project } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { findNamedVersion, getOwnProject, projectPath, versionPath } from './own-project.ts'
 import { proposalPage, proposalParts } from './proposal-page.ts'
 import type { ProposalPage } from './proposal-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 interface OwnProposal {
   readonly project: Project
@@ -30,16 +28,14 @@ interface OwnProposal {
 
 /** Serves what the Assistant proposes, and takes what people decide about it. */
 export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const one = '/projects/:projectId/proposals/:proposalId'
 
-  routes.get(one, session, async (c) => c.html(proposalPage(await readPage(c, sql))))
+  room.page('viewer', one, async (c) => c.html(proposalPage(await readPage(c, sql))))
 
-  routes.get(`${one}/live`, session, async (c) => {
+  room.page('viewer', `${one}/live`, async (c) => {
     const page = await readPage(c, sql)
     const { proposal, run } = page
     const etag = `W/"${[proposal.state, run?.id, run?.status].join('.')}"`
@@ -47,7 +43,7 @@ export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(proposalParts(page), 200, { etag })
   })
 
-  routes.get(`${one}/definition`, session, async (c) => {
+  room.page('viewer', `${one}/definition`, async (c) => {
     const { proposal } = await getOwn(c, sql)
     if (!proposal.definition) throw new AppError('not_found', 'There is no definition yet.')
     return c.body(definitionText(proposal.definition), 200, {
@@ -56,7 +52,7 @@ export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   })
 
-  routes.post(`${one}/accept`, session, form, async (c) => {
+  room.form('editor', `${one}/accept`, async (c) => {
     const { project, key } = await getOwn(c, sql)
     const number = await audited(
       c.var,
@@ -66,13 +62,13 @@ export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
   })
 
-  routes.post(`${one}/discard`, session, form, async (c) => {
+  room.form('editor', `${one}/discard`, async (c) => {
     const { project, key } = await getOwn(c, sql)
     await audited(c.var, (tx) => discardProposal(tx, key), entryOf('proposal_discarded', key))
     return c.redirect(`${projectPath(project)}?notice=proposal-discarded`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 const entryOf = (action: string, { id }: ProposalKey): AuditEntry => ({

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   createProject,
   listProjectPage,
@@ -12,8 +11,6 @@ import { listConnectedModels } from '../../../platform/connections/llm-connectio
 import { AppError } from '../../../shared/errors.ts'
 import { projectEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
@@ -28,6 +25,7 @@ import { getOwnProject, projectPath } from './own-project.ts'
 import { projectPage } from './page.ts'
 import { proposalRoutes } from './proposal-routes.ts'
 import { projectVersionRoutes } from './version-routes.ts'
+import { createRoom } from '../frame/room.ts'
 
 const VERSIONS_SHOWN = 50
 const NUMBER_MAX = 2 ** 31 - 1
@@ -58,11 +56,9 @@ function undoOf(c: Context<SignedIn>, project: Project): Undo | undefined {
 
 /** Serves the designer's pages: projects, their versions, and what the Assistant proposes. */
 export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
 
   const readList = async (c: Context<SignedIn>) => {
     const request = readPageRequest(c, isNameCursor)
@@ -73,9 +69,9 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
     return { session: c.var.session, page, request, isArchived, notice }
   }
 
-  routes.get('/projects', session, async (c) => c.html(projectsPage(await readList(c))))
+  room.page('viewer', '/projects', async (c) => c.html(projectsPage(await readList(c))))
 
-  routes.post('/projects', session, form, async (c) => {
+  room.form('editor', '/projects', async (c) => {
     const { organizationId } = c.var.session.user
     const name = (c.var.form.get('name') ?? '').trim()
     const refuse = async (problem: string) =>
@@ -92,7 +88,7 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  routes.get('/projects/:projectId', session, async (c) => {
+  room.page('viewer', '/projects/:projectId', async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
     const key = { organizationId, projectId: project.id }
@@ -108,12 +104,12 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(projectPage(page))
   })
 
-  routes.route('/', newVersionRoutes(deps))
-  routes.route('/', editorRoutes(deps))
-  routes.route('/', compareRoutes(deps))
-  routes.route('/', manageRoutes(deps))
-  routes.route('/', projectVersionRoutes(deps))
-  routes.route('/', askRoutes(deps))
-  routes.route('/', proposalRoutes(deps))
-  return routes
+  room.routes.route('/', newVersionRoutes(deps))
+  room.routes.route('/', editorRoutes(deps))
+  room.routes.route('/', compareRoutes(deps))
+  room.routes.route('/', manageRoutes(deps))
+  room.routes.route('/', projectVersionRoutes(deps))
+  room.routes.route('/', askRoutes(deps))
+  room.routes.route('/', proposalRoutes(deps))
+  return room.routes
 }

@@ -1,11 +1,11 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
+import { createRoom } from '../frame/room.ts'
 import type { Context } from 'hono'
 import { prepareDraftTest } from '../../../platform/projects/draft-tests.ts'
 import type { DraftTest } from '../../../platform/projects/draft-tests.ts'
 import { problemsOf } from '../../../platform/projects/proposal-answer.ts'
 import { kickoff } from '../../../platform/runs/runs.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
@@ -25,7 +25,7 @@ export type RefuseTest = (
 /** Starts runs that test drafts. */
 export function testRoutes(deps: WebDeps, refuse: RefuseTest): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
   const readRunForm = createRunFormReader(deps)
   const pinOf = createPins(deps)
 
@@ -35,7 +35,7 @@ export function testRoutes(deps: WebDeps, refuse: RefuseTest): Hono<SignedIn> {
     return prepareDraftTest(sql, key, await pinOf(key.organizationId)(version.definition))
   }
 
-  routes.post('/projects/:projectId/versions/:number/tests', requireSession(deps), async (c) => {
+  room.upload('editor', '/projects/:projectId/versions/:number/tests', async (c) => {
     const own = await getOwnVersion(c, sql)
     const sent = await readRunForm(c, () => prepare(own)).catch(toProblem)
     if (!('form' in sent) || sent.problem !== undefined) return refuse(c, own, sent)
@@ -48,7 +48,7 @@ export function testRoutes(deps: WebDeps, refuse: RefuseTest): Hono<SignedIn> {
     return c.redirect(`${versionPath(own.project, own.version.number)}#test`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 function requireDraft({ project, version }: OwnVersion): void {

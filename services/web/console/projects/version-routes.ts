@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import { findNewestTest } from '../../../platform/projects/draft-tests.ts'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
@@ -15,8 +14,6 @@ import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
@@ -29,6 +26,7 @@ import { testRoutes } from './test-routes.ts'
 import type { DraftTests } from './test-section.ts'
 import { versionPage } from './version-page.ts'
 import type { Refused } from './version-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 const ONE = '/projects/:projectId/versions/:number'
 const NOTE_LENGTH_MAX = 1000
@@ -43,8 +41,7 @@ type Refuse = (
 /** Serves the page of a version, on which drafts are changed, published and deleted. */
 export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps, {}, FORM_BYTES_MAX)
 
   const readPage = async (c: Context<SignedIn>, { project, version, key }: OwnVersion) => ({
     session: c.var.session,
@@ -58,12 +55,12 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const refuse: Refuse = async (c, own, { status, ...refused }) =>
     c.html(versionPage({ ...(await readPage(c, own)), refused }), status ?? 422)
 
-  routes.get(ONE, session, async (c) => {
+  room.page('viewer', ONE, async (c) => {
     const page = await readPage(c, await getOwnVersion(c, sql))
     return c.html(versionPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
   })
 
-  routes.get(`${ONE}/definition`, session, async (c) => {
+  room.page('viewer', `${ONE}/definition`, async (c) => {
     const { project, version } = await getOwnVersion(c, sql)
     return c.body(definitionText(version.definition), 200, {
       'content-type': 'application/json',
@@ -71,16 +68,16 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   })
 
-  routes.route('/', draftRoutes(deps, refuse))
-  routes.route('/', publishRoutes(deps, refuse))
-  routes.route(
+  room.routes.route('/', draftRoutes(deps, refuse))
+  room.routes.route('/', publishRoutes(deps, refuse))
+  room.routes.route(
     '/',
     testRoutes(deps, async (c, own, tests) => {
       const page = await readPage(c, own)
       return c.html(versionPage({ ...page, tests: { ...page.tests, ...tests } }), 422)
     }),
   )
-  return routes
+  return room.routes
 }
 
 /** The next test begins with the inputs of the newest one. */
@@ -90,13 +87,12 @@ async function readTests(sql: Database, key: VersionKey): Promise<DraftTests> {
 }
 
 /** Saves and deletes drafts. */
-function draftRoutes({ sql, config, ...rest }: WebDeps, refuse: Refuse): Hono<SignedIn> {
+function draftRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession({ sql, config, ...rest })
-  const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
+  const room = createRoom(deps, {}, FORM_BYTES_MAX)
 
-  routes.post(ONE, session, form, async (c) => {
+  room.form('editor', ONE, async (c) => {
     const own = await getOwnVersion(c, sql)
     const { text, read, isUnsaved } = readEdited(c)
     const problems = 'problems' in read ? read.problems : []
@@ -115,7 +111,7 @@ function draftRoutes({ sql, config, ...rest }: WebDeps, refuse: Refuse): Hono<Si
     return c.redirect(`${versionPath(own.project, own.version.number)}?notice=draft-saved`, 303)
   })
 
-  routes.get(`${ONE}/delete`, session, async (c) => {
+  room.page('editor', `${ONE}/delete`, async (c) => {
     const { project, version } = await getOwnVersion(c, sql)
     const back = versionPath(project, version.number)
     const page = {
@@ -134,24 +130,23 @@ function draftRoutes({ sql, config, ...rest }: WebDeps, refuse: Refuse): Hono<Si
     return c.html(confirmPage({ session: c.var.session, ...page }))
   })
 
-  routes.post(`${ONE}/delete`, session, form, async (c) => {
+  room.form('editor', `${ONE}/delete`, async (c) => {
     const { project, key } = await getOwnVersion(c, sql)
     await audited(c.var, (tx) => deleteDraft(tx, key), versionEntry('version_deleted', key))
     return c.redirect(`${projectPath(project)}?notice=draft-deleted`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 /** Publishes drafts, with a note for others. */
 function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps, {}, FORM_BYTES_MAX)
   const pinOf = createPins(deps)
 
-  routes.post(`${ONE}/publish`, requireSession(deps), form, async (c) => {
+  room.form('editor', `${ONE}/publish`, async (c) => {
     const own = await getOwnVersion(c, sql)
     const { number } = own.version
     const note = (c.var.form.get('note') ?? '').replaceAll('\r\n', '\n').trim()
@@ -174,7 +169,7 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
     return c.redirect(`${versionPath(own.project, number)}?notice=version-published`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 /** Returns true for a form that was opened on another definition than the stored one. */

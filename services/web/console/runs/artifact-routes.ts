@@ -1,32 +1,30 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { findArtifact } from '../../../platform/runs/run-artifacts.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { sendFile } from '../../http/send-file.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
 import { artifactPage } from './artifact-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Shows and sends the files that the tasks of a run wrote. */
 export function artifactRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const path = '/automations/:automationId/executions/:kickoffId/artifacts/:name'
 
-  routes.get(path, session, async (c) => {
+  room.page('viewer', path, async (c) => {
     const found = await getOwnArtifact(c, sql)
     const textView = c.req.query('view') === 'raw' ? 'raw' : 'rendered'
     return c.html(artifactPage({ session: c.var.session, ...found, textView }))
   })
 
-  routes.get(`${path}/content`, session, async (c) =>
+  room.page('viewer', `${path}/content`, async (c) =>
     sendFile(c, (await getOwnArtifact(c, sql)).artifact),
   )
 
-  return routes
+  return room.routes
 }
 
 async function getOwnArtifact(c: Context<SignedIn>, sql: Database) {

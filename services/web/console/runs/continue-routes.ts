@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { inputFields } from '../../../platform/definitions/crew-inputs.ts'
 import { getVersionOf, startFork, startRetry } from '../../../platform/runs/run-again.ts'
 import type { Fork } from '../../../platform/runs/run-again.ts'
@@ -7,7 +7,6 @@ import { listSteps } from '../../../platform/runs/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnRunToRepeat } from '../frame/own-automation.ts'
@@ -15,16 +14,16 @@ import { createRunFormReader } from '../frame/run-form.ts'
 import { toTexts } from '../frame/start-form.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { continuePage } from './continue-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Goes on from a step of a run, from the browser. */
 export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const readRunForm = createRunFormReader(deps)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const path = '/automations/:automationId/executions/:kickoffId/continue'
 
-  routes.get(path, session, async (c) => {
+  room.page('editor', path, async (c) => {
     const { automation, run } = await getOwnRunToRepeat(c, sql)
     const { definition } = await getVersionOf(sql, run.id)
     const view = { session: c.var.session, automation, run, fields: inputFields(definition) }
@@ -34,7 +33,7 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(continuePage({ ...view, steps, texts, fromStep, problem: undefined }))
   })
 
-  routes.post(path, session, async (c) => {
+  room.upload('editor', path, async (c) => {
     const { automation, run } = await getOwnRunToRepeat(c, sql)
     const { definition } = await getVersionOf(sql, run.id)
     const { form, texts, prepared, problem } = await readRunForm(c, () => ({
@@ -58,7 +57,7 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(continuePage({ ...view, steps, texts, fromStep, ...started }), 422)
   })
 
-  return routes
+  return room.routes
 }
 
 /** The same inputs make a retry; a form shows them as text, so they are compared as that. */

@@ -13,12 +13,11 @@ import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { queryTextOf } from './list-query.ts'
 import { filtersPath } from './saved-filters.ts'
+import { createRoom } from '../frame/room.ts'
 
 const NAME = /^(?!\s)[^\p{Cc}]+(?<!\s)$/u
 
@@ -30,16 +29,15 @@ export function runFilterRoutes(deps: WebDeps): Hono<SignedIn> {
 }
 
 function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
+  const right = isShared ? 'editor' : 'viewer'
   const path = filtersPath(isShared)
   const one = `${path}/:filterId/delete`
   const find = (c: Context<SignedIn>) => getFilter(c, deps, isShared)
 
-  routes.post(path, session, form, async (c) => {
+  room.form(right, path, async (c) => {
     const filter = { ...readFilter(c.var.form), isShared }
     const save = async (tx: Transaction): Promise<number> => {
       const id = await saveRunFilter(tx, c.var.session.user, filter)
@@ -52,7 +50,7 @@ function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
     return c.redirect(`/executions?${withNotice(filter.query, 'run-filter-saved')}`, 303)
   })
 
-  routes.post(one, session, form, async (c) => {
+  room.form(right, one, async (c) => {
     const filter = await find(c)
     await audited(
       c.var,
@@ -66,7 +64,7 @@ function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
     )
   })
 
-  return routes
+  return room.routes
 }
 
 const entryOf = (action: string, { id, name, query }: RunFilterEntry): AuditEntry => ({

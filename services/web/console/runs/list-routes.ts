@@ -1,10 +1,8 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { countRuns, listRunPage, searchRuns } from '../../../platform/runs/run-list.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { listRunFilters } from '../../../platform/runs/run-filters.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
@@ -14,21 +12,21 @@ import type { RunsPage } from './list-page.ts'
 import type { Undo } from '../frame/undo.ts'
 import { queryTextOf, readRunsQuery } from './list-query.ts'
 import { filtersPath } from './saved-filters.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the runs of the organization, and those of one automation. */
 export function runListRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
 
-  routes.get('/executions', session, async (c) => c.html(runsPage(await readList(c, sql))))
+  room.page('viewer', '/executions', async (c) => c.html(runsPage(await readList(c, sql))))
 
-  routes.get('/automations/:automationId/executions', session, async (c) => {
+  room.page('viewer', '/automations/:automationId/executions', async (c) => {
     const automation = await getOwnAutomation(c, sql)
     return c.html(runsPage({ ...(await readList(c, sql, automation)), automation }))
   })
 
-  return routes
+  return room.routes
 }
 
 async function readList(

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { findBudgetStop } from '../../../platform/budgets/budget-stops.ts'
 import { findConnectionOfError } from '../../../platform/connections/llm-connections.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
@@ -10,7 +9,6 @@ import { findApproval } from '../../../platform/runs/run-approvals.ts'
 import { listArtifacts } from '../../../platform/runs/run-artifacts.ts'
 import { countSteps } from '../../../platform/runs/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import { automationUrl } from '../../api/automation/automation-urls.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
@@ -18,19 +16,19 @@ import { runPage, runParts } from './page.ts'
 import type { RunPage } from './page.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { isJson } from '../frame/text/text-format.ts'
+import { createRoom } from '../frame/room.ts'
 
 const STEPS_SHOWN = 500
 
 /** Serves the page of a run, the part of it that changes while it goes on, and its output. */
 export function runPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const path = '/automations/:automationId/executions/:kickoffId'
 
-  routes.get(path, session, async (c) => c.html(runPage(await readPage(c, deps))))
+  room.page('viewer', path, async (c) => c.html(runPage(await readPage(c, deps))))
 
-  routes.get(`${path}/live`, session, async (c) => {
+  room.page('viewer', `${path}/live`, async (c) => {
     const { run } = await getOwnRun(c, sql)
     // Compared before the steps are read: mostly there is nothing new.
     const etag = etagOf(run, await listProgress(sql, run.id, 1))
@@ -38,13 +36,13 @@ export function runPageRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(runParts(await readPage(c, deps)), 200, { etag })
   })
 
-  routes.get(`${path}/output`, session, async (c) => {
+  room.page('viewer', `${path}/output`, async (c) => {
     const { run } = await getOwnRun(c, sql)
     if (run.output === null) throw new AppError('not_found', 'This run has no output.')
     return download(c, run.id, run.output)
   })
 
-  return routes
+  return room.routes
 }
 
 async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps): Promise<RunPage> {

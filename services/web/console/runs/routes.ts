@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import { givenAgain } from '../../../platform/definitions/crew-inputs.ts'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
@@ -6,24 +6,21 @@ import { toStarter } from '../../gate/callers/starter.ts'
 import { kickoff, stopRun } from '../../../platform/runs/runs.ts'
 import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnRun, getOwnRunToRepeat } from '../frame/own-automation.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { stopPage } from './stop-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Repeats and stops runs from the browser. */
 export function runRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const path = '/automations/:automationId/executions/:kickoffId'
 
-  routes.post(`${path}/again`, session, form, async (c) => {
+  room.form('editor', `${path}/again`, async (c) => {
     const { automation, run } = await getOwnRunToRepeat(c, sql)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, {
@@ -40,13 +37,13 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(runPath(automation, { id }), 303)
   })
 
-  routes.get(`${path}/stop`, session, async (c) => {
+  room.page('editor', `${path}/stop`, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
     if (run.finishedAt) return c.redirect(`${runPath(automation, run)}?notice=over-already`, 303)
     return c.html(stopPage(c.var.session, automation, run))
   })
 
-  routes.post(`${path}/stop`, session, form, async (c) => {
+  room.form('editor', `${path}/stop`, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
     const stopped = await audited(
       c.var,
@@ -58,5 +55,5 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${runPath(automation, run)}?notice=${notice}`, 303)
   })
 
-  return routes
+  return room.routes
 }

@@ -1,7 +1,7 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
+import { createRoom } from '../frame/room.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { toByteStream } from '../../../shared/http/byte-stream.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queueTexts, toTextMessage } from '../../run-texts/queue-texts.ts'
 import type { TextQueue } from '../../run-texts/queue-texts.ts'
@@ -16,36 +16,33 @@ const STREAM_MS = 120_000
 const HEARTBEAT_MS = 15_000
 
 /** Serves what the models of a run write, for the page of the run. */
-export function runTextRoutes({ texts, stopping, ...deps }: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
+export function runTextRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { texts, stopping } = deps
+  const room = createRoom(deps)
   let readers = 0
 
-  routes.get(
-    '/automations/:automationId/executions/:kickoffId/texts',
-    requireSession({ ...deps, texts }),
-    async (c) => {
-      const { run } = await getOwnRun(c, deps.sql)
-      // Tells a page not to connect again.
-      if (run.finishedAt) return c.body(null, 204)
-      if (readers === READERS_MAX) {
-        throw new AppError('unavailable', `${READERS_MAX} pages follow runs; try again later.`)
-      }
-      readers += 1
-      const queue = queueTexts(texts, run.id)
-      const ends = [AbortSignal.timeout(STREAM_MS), ...(stopping ? [stopping] : [])]
-      const body = toByteStream(messages(queue, AbortSignal.any(ends)), {
-        timeoutMs: READ_MS,
-        isForEachPiece: true,
-        onEnd() {
-          readers -= 1
-          queue.leave()
-        },
-      })
-      return c.body(body, 200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
-    },
-  )
+  room.page('viewer', '/automations/:automationId/executions/:kickoffId/texts', async (c) => {
+    const { run } = await getOwnRun(c, deps.sql)
+    // Tells a page not to connect again.
+    if (run.finishedAt) return c.body(null, 204)
+    if (readers === READERS_MAX) {
+      throw new AppError('unavailable', `${READERS_MAX} pages follow runs; try again later.`)
+    }
+    readers += 1
+    const queue = queueTexts(texts, run.id)
+    const ends = [AbortSignal.timeout(STREAM_MS), ...(stopping ? [stopping] : [])]
+    const body = toByteStream(messages(queue, AbortSignal.any(ends)), {
+      timeoutMs: READ_MS,
+      isForEachPiece: true,
+      onEnd() {
+        readers -= 1
+        queue.leave()
+      },
+    })
+    return c.body(body, 200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
+  })
 
-  return routes
+  return room.routes
 }
 
 async function* messages(

@@ -1,40 +1,27 @@
 import { html } from 'hono/html'
-import type { Page, PageRequest } from '../../../shared/postgres/paging.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
-import type { TraceToken } from '../../../platform/traces/trace-tokens.ts'
 import { plural } from '../frame/format.ts'
 import { page as frame } from '../frame/layout.ts'
-import { isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
-import type { PagedList } from '../frame/lists/pager.ts'
-import { copyable, csrfField, noticeBox, problemBox, warningBox } from '../frame/parts.ts'
+import { copyable, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { traceTabs } from '../frame/trace-tabs.ts'
 import { environmentCommands } from './environment.ts'
 import type { Setting } from './settings.ts'
-import { DAYS_MAX } from './token-form.ts'
-import type { TokenForm } from './token-form.ts'
-import { noTokens, tokenTable } from './token-table.ts'
 
 /** The page that shows how programs send traces. */
 export interface SendTracesPage {
   readonly session: Session
   readonly endpoint: string
-  readonly tokens: Page<TraceToken>
-  readonly request: PageRequest
   /** Tokens that end within a week. */
   readonly expiring: number
-  readonly form: TokenForm
   readonly settings: readonly Setting[]
   /** The one that is shown. */
   readonly setting: Setting
-  readonly notice: string | undefined
-  /** What was wrong with the form, apart from its fields. */
-  readonly problem: string | undefined
 }
 
 /** Tokens of the trace collector, the variables to set, and a program for each library. */
 export function sendTracesPage(view: SendTracesPage): Html {
-  const { session, endpoint, notice, problem, expiring } = view
+  const { session, endpoint, expiring } = view
   return frame(
     { title: 'Send traces', session, current: '/traces' },
     html`<div class="page-head">
@@ -46,79 +33,21 @@ export function sendTracesPage(view: SendTracesPage): Html {
           </p>
         </div>
       </div>
-      ${traceTabs('/send-traces')} ${noticeBox(notice)} ${problemBox(problem)}
-      ${expiring > 0 ? warningBox(expiryWarning(expiring)) : ''} ${tokensSection(view)}
-      ${environmentSection(endpoint)} ${programSection(view)}`,
+      ${traceTabs('/send-traces')} ${expiring > 0 ? warningBox(expiryWarning(expiring)) : ''}
+      ${tokensSection()} ${environmentSection(endpoint)} ${programSection(view)}`,
   )
 }
 
 const expiryWarning = (expiring: number): string =>
   `${plural(expiring, 'token')} ${expiring === 1 ? 'expires' : 'expire'} within a week. ` +
-  'Issue a new one, give it to the program, and revoke the old one.'
+  'Issue a new one, give it to the program, and delete the old one.'
 
-function tokensSection({ session, tokens, request, form }: SendTracesPage): Html {
-  const list: PagedList = {
-    path: '/send-traces',
-    noun: 'token',
-    searched: 'Name or id',
-    page: tokens,
-    request,
-  }
-  const noRows = (): Html => (isEmpty(list) ? noTokens() : nothingHere(list))
-  return html`<section class="card flush" id="tokens" aria-labelledby="tokens-title">
-      <div class="card-head">
-        <h2 id="tokens-title">1. Get a token</h2>
-        ${searchBox(list)}
-      </div>
-      ${tokens.items.length > 0 ? tokenTable(tokens.items) : noRows()}
-      ${issueForm(session.csrfToken, form)}
-    </section>
-    ${pager(list)}`
-}
-
-function issueForm(csrfToken: string, { name, scope, days, problems }: TokenForm): Html {
-  return html`<form method="post" action="/send-traces/tokens" class="card-foot">
-    ${csrfField(csrfToken)} ${problemBox(problems.name)} ${problemBox(problems.days)}
-    <div class="row">
-      <label class="grow"
-        >New token
-        <input
-          name="name"
-          value="${name}"
-          maxlength="100"
-          placeholder="The program that will use it"
-          autocomplete="off"
-          ${problems.name === undefined ? '' : html`aria-invalid="true"`}
-          required
-        />
-      </label>
-      <label
-        >Scope
-        <select name="scope">
-          <option value="traces:write" ${scope === 'traces:write' ? html`selected` : ''}>
-            Send traces
-          </option>
-          <option value="traces:read" ${scope === 'traces:read' ? html`selected` : ''}>
-            Read traces
-          </option>
-        </select>
-      </label>
-      <label
-        >Days
-        <input
-          name="days"
-          type="number"
-          min="1"
-          max="${DAYS_MAX}"
-          value="${days}"
-          ${problems.days === undefined ? '' : html`aria-invalid="true"`}
-          required
-        />
-      </label>
-      <button class="button">Issue token</button>
-    </div>
-  </form>`
-}
+const tokensSection = (): Html =>
+  html`<section class="card" id="tokens" aria-labelledby="tokens-title">
+    <div class="card-head"><h2 id="tokens-title">1. Get a token</h2></div>
+    <p class="hint">Each program has one of its own, so that it can be deleted alone.</p>
+    <p><a class="button primary" href="/trace-tokens">Trace tokens</a></p>
+  </section>`
 
 const environmentSection = (endpoint: string): Html =>
   html`<section class="card" aria-labelledby="environment-title">

@@ -5,14 +5,12 @@ import type { ToolPackage } from '../../../platform/tools/tool-packages.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, nothingHere, pager, queryOf, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { copyable, emptyState, problemBox, viewAll } from '../frame/parts.ts'
+import { copyable, csrfField, emptyState, viewAll } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { uploadCommands } from './commands.ts'
 import type { IndexName, LabelledCommand } from './commands.ts'
 import { packagesTable } from './packages-table.ts'
 import { PACKAGES_PATH } from './paths.ts'
-import { tokenForm } from './token-form.ts'
-import type { TypedToken } from './token-form.ts'
 
 /** The packages of one index by page, and the first public ones beside those of an organization. */
 export interface PackagesPage {
@@ -23,8 +21,8 @@ export interface PackagesPage {
   readonly request: PageRequest
   /** The first public packages; absent where the page is theirs. */
   readonly publicPage: Page<ToolPackage> | undefined
-  readonly typed: TypedToken
-  readonly daysMax: number
+  /** The life of a token that is issued here. */
+  readonly days: number
 }
 
 /** The packages that crews of an organization can use, and how to publish more. */
@@ -43,7 +41,6 @@ export function packagesPage(view: PackagesPage): Html {
         ${searchBox(list)}
         ${isPublic ? '' : html`<a class="button push" href="#publish">Publish</a>`}
       </div>
-      ${problemBox(view.typed.problem)}
       <section class="card flush" aria-label="${isPublic ? 'Public packages' : 'Packages'}">
         ${list.page.items.length > 0 ? packagesTable(index, list.page.items) : noRows(list, index)}
       </section>
@@ -96,7 +93,7 @@ function publicSection(page: Page<ToolPackage>, { search }: PageRequest): Html {
   </section>`
 }
 
-const publishSection = ({ session, baseUrl, typed, daysMax }: PackagesPage): Html =>
+const publishSection = ({ session, baseUrl, days }: PackagesPage): Html =>
   html`<section class="card" id="publish" aria-labelledby="publish-title">
     <div class="card-head"><h2 id="publish-title">Publish a package</h2></div>
     <p class="hint">
@@ -104,7 +101,19 @@ const publishSection = ({ session, baseUrl, typed, daysMax }: PackagesPage): Htm
       64 MiB and never changes: a correction is a new version.
     </p>
     ${uploadCommands(baseUrl, 'organization').map(commandBox)}
-    ${tokenForm({ session, typed, daysMax })}
+    <form method="post" action="/static-tokens" class="stack">
+      ${csrfField(session.csrfToken)}
+      <input type="hidden" name="scopes" value="upload" />
+      <input type="hidden" name="days" value="${days}" />
+      <label
+        >Name of a token that uploads
+        <input name="name" maxlength="100" placeholder="The system that will use it" required />
+      </label>
+      <div class="buttons">
+        <button class="button primary">Issue a token</button>
+        <a class="button" href="/static-tokens">One that only reads</a>
+      </div>
+    </form>
   </section>`
 
 /** A command to copy, with its label above. */

@@ -1,21 +1,17 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { findOrganization } from '../../../platform/people/organizations.ts'
 import { isToolName, normalizeToolName } from '../../../platform/tools/python-packages.ts'
 import { listToolPackages, pageToolFiles } from '../../../platform/tools/tool-packages.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { proposedDays } from '../../nouns/token-fields.ts'
 import { isIdCursor, isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
-import { noticeOf } from '../frame/notices.ts'
 import type { IndexName } from './commands.ts'
 import { packagesPage } from './list-page.ts'
 import { packagePage } from './package-page.ts'
 import { PACKAGES_PATH } from './paths.ts'
-import { NEW_PACKAGE_TOKEN } from './token-form.ts'
-import type { TypedToken } from './token-form.ts'
-import { packageTokenRoutes } from './token-routes.ts'
 import { yankRoutes } from './yank-routes.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** The public packages that the page of an organization shows. */
 const PUBLIC_ROWS = 10
@@ -24,13 +20,9 @@ const PUBLIC_ROWS = 10
 export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const baseUrl = config.PLATFORM_BASE_URL
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
 
-  async function listPage(
-    c: Context<SignedIn>,
-    typed: TypedToken = { name: '', fields: NEW_PACKAGE_TOKEN },
-  ) {
+  room.page('viewer', PACKAGES_PATH, async (c) => {
     const index: IndexName = c.req.query('of') === 'public' ? 'public' : 'organization'
     const request = readPageRequest(c, isNameCursor)
     const { search } = request
@@ -39,21 +31,18 @@ export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
       index === 'public' ? undefined : listToolPackages(sql, null, { limit: PUBLIC_ROWS, search }),
     ])
     const lists = { index, page, request, publicPage }
-    const daysMax = config.STATIC_TOKEN_DAYS_MAX
-    return packagesPage({ session: c.var.session, baseUrl, ...lists, typed, daysMax })
-  }
-
-  routes.get(PACKAGES_PATH, session, async (c) => c.html(await listPage(c)))
+    const days = proposedDays(config)
+    return c.html(packagesPage({ session: c.var.session, baseUrl, ...lists, days }))
+  })
 
   for (const index of ['organization', 'public'] as const) {
-    routes.get(`${PACKAGES_PATH}/${index}/:name`, session, async (c) => {
+    room.page('viewer', `${PACKAGES_PATH}/${index}/:name`, async (c, notice) => {
       const request = readPageRequest(c, isIdCursor)
       const name = normalizeToolName(c.req.param('name') ?? '')
       if (!isToolName(name)) throw noSuchPackage()
       const page = await pageToolFiles(sql, { owner: ownerOf(c, index), name }, request)
       if (page.total === 0 && request.search === undefined) throw noSuchPackage()
       const view = { index, name, page, request, isOwn: await isOwn(c, index) }
-      const notice = noticeOf(c.req.query('notice'))
       return c.html(packagePage({ session: c.var.session, baseUrl, ...view, notice }))
     })
   }
@@ -64,9 +53,8 @@ export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
     return own?.internal ?? false
   }
 
-  routes.route('/', packageTokenRoutes(deps, listPage))
-  routes.route('/', yankRoutes(deps))
-  return routes
+  room.routes.route('/', yankRoutes(deps))
+  return room.routes
 }
 
 const ownerOf = (c: Context<SignedIn>, index: IndexName): number | null =>

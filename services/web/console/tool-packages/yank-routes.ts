@@ -1,32 +1,29 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { findOwnToolFile } from '../../../platform/tools/tool-packages.ts'
 import type { OwnToolFile } from '../../../platform/tools/tool-packages.ts'
 import { isYankReason, setYanked } from '../../../platform/tools/tools.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { toolEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { packagePath, PACKAGES_PATH } from './paths.ts'
 import { yankPage } from './yank-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Yanks files and makes them good again (PEP 592). */
-export function yankRoutes({ sql, ...deps }: WebDeps): Hono<SignedIn> {
+export function yankRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<SignedIn>()
-  const session = requireSession({ sql, ...deps })
-  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const file = `${PACKAGES_PATH}/files/:fileId`
 
-  routes.get(`${file}/yank`, session, async (c) => {
+  room.page('editor', `${file}/yank`, async (c) => {
     const own = await getFile(c)
     return c.html(yankPage({ session: c.var.session, file: own, reason: '' }))
   })
 
-  routes.post(`${file}/yank`, session, form, async (c) => {
+  room.form('editor', `${file}/yank`, async (c) => {
     const own = await getFile(c)
     const reason = (c.var.form.get('reason') ?? '').trim()
     if (!isYankReason(reason)) {
@@ -36,7 +33,7 @@ export function yankRoutes({ sql, ...deps }: WebDeps): Hono<SignedIn> {
     return change(c, own, reason)
   })
 
-  routes.post(`${file}/unyank`, session, form, async (c) => change(c, await getFile(c), null))
+  room.form('editor', `${file}/unyank`, async (c) => change(c, await getFile(c), null))
 
   async function change(
     c: Context<SignedIn>,
@@ -66,5 +63,5 @@ export function yankRoutes({ sql, ...deps }: WebDeps): Hono<SignedIn> {
     throw new AppError('not_found', 'Your organization has no such file.')
   }
 
-  return routes
+  return room.routes
 }

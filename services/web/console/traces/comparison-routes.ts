@@ -1,7 +1,5 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { SpanView } from '../../../shared/trace-answers/one-trace.ts'
 import type { TraceReader } from '../../traces/trace-reader.ts'
@@ -13,6 +11,7 @@ import { endOf, toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
 import { readerOf } from './reader-of.ts'
 import { traceIdOf } from './trace-query.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Of the last calls of a trace, those that are looked at for an output. */
 const CALLS_ASKED = 5
@@ -21,9 +20,9 @@ const OFFERED = '30'
 
 /** Serves two traces beside each other, and the choice of the second one. */
 export function traceComparisonRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
+  const room = createRoom(deps)
 
-  routes.get('/trace-comparison', requireSession(deps), async (c) => {
+  room.page('viewer', '/trace-comparison', async (c) => {
     const reader = readerOf(c, deps)
     const { session } = c.var
     const given = c.req.queries('trace') ?? []
@@ -35,7 +34,7 @@ export function traceComparisonRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(comparisonPage({ session, before, after }))
   })
 
-  return routes
+  return room.routes
 }
 
 interface Choice {

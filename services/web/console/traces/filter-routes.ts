@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   deleteTraceFilter,
   findTraceFilter,
@@ -9,10 +8,9 @@ import {
 } from '../../../platform/traces/trace-filters.ts'
 import type { TraceFilter } from '../../../platform/traces/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { listAddress, readListQuery } from './list-query.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Bytes that the database takes; what is in an address is ASCII. */
 const QUERY_MAX = 8192
@@ -21,12 +19,10 @@ const ID_MAX = 2_147_483_647
 /** Keeps and deletes the filters of a person. */
 export function traceFilterRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const room = createRoom(deps)
   const path = '/trace-filters'
 
-  routes.post(path, session, form, async (c) => {
+  room.form('viewer', path, async (c) => {
     const query = readListQuery(new URLSearchParams(c.var.form.get('query') ?? ''))
     const name = readName(c.var.form.get('name'))
     const address = listAddress(query)
@@ -36,14 +32,14 @@ export function traceFilterRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${address}&notice=filter-saved`, 303)
   })
 
-  routes.post(`${path}/:id/delete`, session, form, async (c) => {
+  room.form('viewer', `${path}/:id/delete`, async (c) => {
     const filter = await getFilter(c, deps)
     await deleteTraceFilter(sql, c.var.session.user, filter.id)
     const undo = encodeURIComponent(filter.name)
     return c.redirect(`/traces?${filter.query}&notice=filter-deleted&undo=${undo}`, 303)
   })
 
-  return routes
+  return room.routes
 }
 
 function readName(given: string | null): string {

@@ -1,14 +1,11 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { listAutomationNames } from '../../../platform/automations/automations.ts'
 import { listWaiting } from '../../../platform/runs/run-history.ts'
 import { countTraceNotes } from '../../../platform/traces/trace-notes.ts'
 import { listTraceFilters } from '../../../platform/traces/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { toTraceId } from '../frame/addresses.ts'
-import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
@@ -19,16 +16,16 @@ import { readerOf } from './reader-of.ts'
 import { usageCsv } from './usage-csv.ts'
 import { USAGE_DAYS, usagePage } from './usage-page.ts'
 import { GROUPING_NAMES, readUsageRows } from './usage-rows.ts'
+import { createRoom } from '../frame/room.ts'
 
 const ROWS = '50'
 const DAY_MS = 86_400_000
 
 /** Serves what is known of many traces: the list and usage. */
 export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
 
-  routes.get('/traces', session, async (c) => {
+  room.page('viewer', '/traces', async (c, notice) => {
     const query = readListQuery(new URL(c.req.url).searchParams)
     const { user } = c.var.session
     const [automations, filters, outcome] = await Promise.all([
@@ -40,7 +37,6 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     const own = { organizationId: user.organizationId, ids }
     const waiting = new Set((await listWaiting(deps.sql, own)).map(toTraceId))
     const opinions = await countTraceNotes(deps.sql, user.organizationId, ids)
-    const notice = noticeOf(c.req.query('notice'))
     const isDeleted = c.req.query('notice') === 'filter-deleted'
     const deleted = isDeleted ? c.req.query('undo') : undefined
     const known = { session: c.var.session, query, automations, filters, opinions, waiting }
@@ -49,9 +45,9 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(page, outcome.problem ? 422 : 200)
   })
 
-  routes.get('/usage', session, async (c) => c.html(usagePage(await readUsage(c, deps))))
+  room.page('viewer', '/usage', async (c) => c.html(usagePage(await readUsage(c, deps))))
 
-  routes.get('/usage.csv', session, async (c) => {
+  room.page('viewer', '/usage.csv', async (c) => {
     const usage = await readUsage(c, deps)
     return c.body(usageCsv(usage.rows), 200, {
       'content-type': 'text/csv; charset=utf-8',
@@ -59,7 +55,7 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   })
 
-  return routes
+  return room.routes
 }
 
 interface Outcome {

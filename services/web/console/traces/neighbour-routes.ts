@@ -1,12 +1,11 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
-import { requireSession } from '../../gate/callers/session.ts'
+import type { Context, Hono } from 'hono'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { readFilter } from './list-filter.ts'
 import { readListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
 import { getTraceId, readTraceQuery } from './trace-query.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** A page of a filter without an index looks at some thousands of traces. */
 const PAGES_MAX = 5
@@ -19,14 +18,13 @@ const DIRECTIONS = {
 
 /** Leads from a trace to those beside it in the list that led to it, or back where it ends. */
 export function traceNeighbourRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   for (const direction of ['next', 'previous'] as const) {
-    routes.get(`/traces/:traceId/${direction}`, session, async (c) =>
+    room.page('viewer', `/traces/:traceId/${direction}`, async (c) =>
       c.redirect(await findNeighbour(c, deps, direction), 302),
     )
   }
-  return routes
+  return room.routes
 }
 
 async function findNeighbour(

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   addTraceNote,
   deleteTraceNote,
@@ -8,22 +7,19 @@ import {
   TRACE_NOTES_MAX,
 } from '../../../platform/traces/trace-notes.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireForm } from '../../gate/callers/forms.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { readerOf } from './reader-of.ts'
 import { getTraceId } from './trace-query.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Adds and deletes what people say of a trace. */
 export function traceNoteRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const { sql } = deps
+  const room = createRoom(deps)
   const path = '/traces/:traceId/notes'
 
-  routes.post(path, session, form, async (c) => {
+  room.form('editor', path, async (c) => {
     const traceId = getTraceId(c)
     const { id: authorId, organizationId } = c.var.session.user
     const { traces } = await readerOf(c, deps).list(new URLSearchParams({ trace: traceId }))
@@ -33,7 +29,7 @@ export function traceNoteRoutes(deps: WebDeps): Hono<SignedIn> {
     return back(c, 'note-added')
   })
 
-  routes.post(`${path}/:noteId/delete`, session, form, async (c) => {
+  room.form('editor', `${path}/:noteId/delete`, async (c) => {
     const id = c.req.param('noteId') ?? ''
     const isId = /^\d{1,15}$/.test(id)
     const isDeleted = isId && (await deleteTraceNote(sql, c.var.session.user, Number(id)))
@@ -41,7 +37,7 @@ export function traceNoteRoutes(deps: WebDeps): Hono<SignedIn> {
     return back(c, 'note-deleted')
   })
 
-  return routes
+  return room.routes
 }
 
 function back(c: Context<SignedIn>, notice: string): Response {

@@ -1,10 +1,8 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { listTraceNotes } from '../../../platform/traces/trace-notes.ts'
 import { findRunRecord } from '../../../platform/runs/run-history.ts'
 import type { RunRecord } from '../../../platform/runs/run-history.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { queryOf } from '../frame/lists/pager.ts'
@@ -20,11 +18,11 @@ import { getTraceId, readTraceQuery, spanIdOf } from './trace-query.ts'
 import type { TraceQuery } from './trace-query.ts'
 import { toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Serves the page of a trace, its rows and spans for the script, and downloads. */
 export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const path = '/traces/:traceId'
 
   const kept = createKeptRows()
@@ -32,26 +30,26 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
   const traceOf = (c: Context<SignedIn>): string =>
     `${c.var.session.user.organizationId}/${getTraceId(c)}`
 
-  routes.get(path, session, async (c) => {
+  room.page('viewer', path, async (c) => {
     const view = await readPage(c, deps)
     kept.keep(traceOf(c), view.tree)
     return c.html(tracePage(view))
   })
 
-  routes.get(`${path}/rows`, session, async (c) => {
+  room.page('viewer', `${path}/rows`, async (c) => {
     const reader = readerOf(c, deps)
     const rows = kept.take(traceOf(c))
     if (rows !== undefined) return c.body(rows, 200, { 'content-type': 'application/json' })
     return c.json(toRowsDocument(toTree((await reader.skeleton(getTraceId(c))).spans)))
   })
 
-  routes.get(`${path}/search`, session, async (c) => {
+  room.page('viewer', `${path}/search`, async (c) => {
     const text = readTraceQuery(c).text
     if (text === undefined) throw new AppError('invalid_request', 'q must have a text to find.')
     return c.json(await readerOf(c, deps).search(getTraceId(c), text))
   })
 
-  routes.get(`${path}/spans/:spanId`, session, async (c) => {
+  room.page('viewer', `${path}/spans/:spanId`, async (c) => {
     const traceId = getTraceId(c)
     const spanId = getSpanId(c)
     const view = await readerOf(c, deps).span({ traceId, spanId })
@@ -62,18 +60,18 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(spanPanel({ view, tracePath, oddities: [], as, pathAs }))
   })
 
-  routes.get(`${path}/spans/:spanId/raw`, session, async (c) => {
+  room.page('viewer', `${path}/spans/:spanId/raw`, async (c) => {
     const [traceId, spanId] = [getTraceId(c), getSpanId(c)]
     const answer = await readerOf(c, deps).open(`/traces/${traceId}/spans/${spanId}`)
     return download(answer, `span-${spanId}.json`)
   })
 
-  routes.get(`${path}/otlp`, session, async (c) => {
+  room.page('viewer', `${path}/otlp`, async (c) => {
     const traceId = getTraceId(c)
     return download(await readerOf(c, deps).open(`/traces/${traceId}`), `trace-${traceId}.json`)
   })
 
-  return routes
+  return room.routes
 }
 
 async function readPage(c: Context<SignedIn>, deps: WebDeps) {

@@ -1,13 +1,12 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { ListedTrace, SessionPage } from '../../../shared/trace-answers/lists.ts'
 import type { TraceReader } from '../../traces/trace-reader.ts'
 import { readerOf } from './reader-of.ts'
 import { sessionPage } from './session-page.ts'
 import { sessionsPage } from './sessions-page.ts'
+import { createRoom } from '../frame/room.ts'
 
 const ROWS = '50'
 /** Traces of a conversation on a page, and characters of each side of one: all that is kept. */
@@ -19,10 +18,9 @@ const ID_MAX = 512
 
 /** Serves the list of sessions, and each as a conversation. */
 export function sessionRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
 
-  routes.get('/sessions', session, async (c) => {
+  room.page('viewer', '/sessions', async (c) => {
     const cursor = cursorOf(c)
     const reader = readerOf(c, deps)
     const found = await reader.sessions(new URLSearchParams({ limit: ROWS, ...cursor }))
@@ -31,7 +29,7 @@ export function sessionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(sessionsPage({ session: c.var.session, found, latest, isFirst }))
   })
 
-  routes.get('/session', session, async (c) => {
+  room.page('viewer', '/session', async (c) => {
     const id = c.req.query('id') ?? ''
     if (id === '' || id.length > ID_MAX) {
       throw new AppError('not_found', `The id of a session has 1 to ${ID_MAX} characters.`)
@@ -48,7 +46,7 @@ export function sessionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(sessionPage({ session: c.var.session, id, found, totals, isFirst }))
   })
 
-  return routes
+  return room.routes
 }
 
 /** The latest trace of each session, by its id, with what it was asked and answered. */

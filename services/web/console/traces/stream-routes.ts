@@ -1,13 +1,13 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
 import { toByteStream } from '../../../shared/http/byte-stream.ts'
 import type { Log } from '../../../shared/log.ts'
-import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { exportTraces } from '../../traces/export-selection.ts'
 import { readFilter } from './list-filter.ts'
 import { readListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
+import { createRoom } from '../frame/room.ts'
 
 /** Exports and tails at a time, of all people: each keeps a connection to the collector busy. */
 const EXPORTS = 4
@@ -21,12 +21,11 @@ const LOOK_MS = 1000
 
 /** Serves what lasts: the export of a list of traces, and the events of traces that change. */
 export function traceStreamRoutes(deps: WebDeps): Hono<SignedIn> {
-  const routes = new Hono<SignedIn>()
-  const session = requireSession(deps)
+  const room = createRoom(deps)
   const exports = createSeats(EXPORTS, 'exports')
   const tails = createSeats(TAILS, 'live lists')
 
-  routes.get('/trace-export', session, async (c) => {
+  room.page('viewer', '/trace-export', async (c) => {
     const reader = readerOf(c, deps)
     const query = readListQuery(new URL(c.req.url).searchParams)
     const filter = await readFilter(deps.sql, c.var.session.user.organizationId, query)
@@ -45,7 +44,7 @@ export function traceStreamRoutes(deps: WebDeps): Hono<SignedIn> {
     })
   })
 
-  routes.get('/trace-events', session, async (c) => {
+  room.page('viewer', '/trace-events', async (c) => {
     const reader = readerOf(c, deps)
     const leave = tails.take()
     const over = new AbortController()
@@ -68,7 +67,7 @@ export function traceStreamRoutes(deps: WebDeps): Hono<SignedIn> {
     }
   })
 
-  return routes
+  return room.routes
 }
 
 interface Seats {

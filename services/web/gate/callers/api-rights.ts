@@ -1,9 +1,13 @@
 import type { Right } from './right.ts'
-import { REPOSITORY_API } from './crew-rights.ts'
 
 /** The routes that a token may call in place of a person. */
 export const APIS = {
-  ...REPOSITORY_API,
+  'GET /designer/v2/automations/:automationId/repository': 'viewer',
+  'PUT /designer/v2/automations/:automationId/repository': 'editor',
+  'DELETE /designer/v2/automations/:automationId/repository': 'editor',
+  'POST /designer/v2/automations/:automationId/repository/pull': 'editor',
+  'POST /designer/v2/automations/:automationId/repository/webhook': 'editor',
+  'DELETE /designer/v2/automations/:automationId/repository/webhook': 'editor',
   'GET /designer/v2/projects': 'viewer',
   'POST /designer/v2/projects': 'editor',
   'GET /designer/v2/projects/:projectId': 'viewer',

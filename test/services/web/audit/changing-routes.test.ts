@@ -154,9 +154,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/people/:userId/delete': form(),
   'POST /account/sessions/:sessionId/end': form(),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
-  'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
-  'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
-  'POST /tokens/:tokenId/revoke': form(),
+  'POST /automations/:automationId/static-tokens': form({ name: 'CI', scopes: 'read' }),
+  'POST /automations/:automationId/static-tokens/:staticTokenId/delete': form(),
+  'POST /static-tokens': form({ name: 'CI', scopes: 'upload' }),
+  'POST /static-tokens/:staticTokenId/delete': form(),
+  'POST /designer/v2/static-tokens': json('POST', { name: 'CI', scopes: ['read'] }),
+  'DELETE /designer/v2/static-tokens/:staticTokenId': json('DELETE'),
   'POST /automations/:automationId/webhooks': form(HOOK),
   'POST /automations/:automationId/webhooks/:webhookId': form({ ...HOOK, url: 'https://b.test/x' }),
   'POST /automations/:automationId/webhooks/:webhookId/test': form(),
@@ -293,7 +296,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/revoke': form(),
   'POST /connections/:id/delete': form(),
   'POST /settings/organization/oauth': form(ORGANIZATION_OAUTH),
-  'POST /settings/organization/oauth/clients/:automationId': form({ client_id: 'robot' }),
+  'POST /oauth-clients/:oauthClientId': form({ client_id: 'robot' }),
+  'PUT /designer/v2/oauth-clients/:oauthClientId': json('PUT', { client_id: null }),
   'POST /tools/public/': upload('one', internal),
   'POST /tools/public': upload('two', internal),
   'PUT /tools/public/files/:filename/yanked': yank('PUT', internal),
@@ -304,7 +308,6 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /tools/organization/files/:filename/yanked': yank('DELETE', own),
   'POST /tools-packages/files/:fileId/yank': form({ reason: 'broken' }),
   'POST /tools-packages/files/:fileId/unyank': form(),
-  'POST /tools-packages/tokens': form({ name: 'build server', scopes: 'upload' }),
   'POST /automations/:automationId/executions/:kickoffId/approval': form({
     task: 'research',
     decision: 'approve',
@@ -355,8 +358,10 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
   'POST /projects/:projectId/proposals/:proposalId/accept': 'see projects/proposals.test.ts',
   'POST /projects/:projectId/proposals/:proposalId/discard': 'see projects/proposals.test.ts',
-  'POST /send-traces/tokens': 'see send-traces/tokens.test.ts',
-  'POST /send-traces/tokens/:id/revoke': 'see send-traces/tokens.test.ts',
+  'POST /trace-tokens': 'see resources/readings.test.ts',
+  'POST /trace-tokens/:traceTokenId/delete': 'see resources/readings.test.ts',
+  'POST /designer/v2/trace-tokens': 'see resources/readings.test.ts',
+  'DELETE /designer/v2/trace-tokens/:traceTokenId': 'see resources/readings.test.ts',
 }
 
 beforeAll(async () => {
@@ -426,7 +431,7 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deployments|st|re|crew|env|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|delete)|$)/
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
@@ -452,9 +457,10 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
     return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
   },
-  tokenId: () =>
+  staticTokenId: () =>
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
+  oauthClientId: async () => platform.acme.research.automationId,
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),

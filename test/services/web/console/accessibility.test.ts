@@ -13,7 +13,7 @@ import type { Console } from '../support/console.ts'
 const TITLE =
   'pages of each kind (test:long -- browser: all, in each look) against the rules of accessibility'
 
-/** What a page is of, by its path: `/tokens`, or `/automations/1/tokens`. */
+/** What a page is of, by its path: `/static-tokens`, or `/automations/1/static-tokens`. */
 function kindOf(path: string): string | undefined {
   const [, first, , third] = path.replace(/\?.*/, '').split('/')
   return third ?? first
@@ -54,9 +54,9 @@ describe.skipIf(hasNoBrowser)(TITLE, () => {
   it('breaks none after a form is submitted', async () => {
     const page = await open(site.platform.acme)
     const automation = `${site.service.url}/automations/${site.platform.acme.digest.automationId}`
-    await page.goto(`${automation}/tokens`)
-    await page.getByLabel('Name').fill('CRM')
-    await page.getByRole('button', { name: 'Issue token' }).click()
+    await page.goto(`${automation}/static-tokens`)
+    await page.getByLabel('Name', { exact: true }).fill('CRM')
+    await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: 'Your new token' }).waitFor()
     await expectAccessible(page)
     await page.goto(`${automation}/settings`)
@@ -105,7 +105,7 @@ describe.skipIf(hasNoBrowser)(TITLE, () => {
       '/automations',
       '/executions',
       '/llm-connections',
-      '/settings/organization/oauth/clients',
+      '/oauth-clients',
     ]
     for (const path of few(paths, 2)) {
       await page.goto(site.service.url + path)

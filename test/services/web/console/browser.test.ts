@@ -14,7 +14,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
 
   afterAll(() => site.close())
 
-  it('one signs in, issues a token, sees it once, uses it, revokes it and signs out', async () => {
+  it('one signs in, issues a token, sees it once, uses it, deletes it and signs out', async () => {
     const page = await site.open(undefined, { javaScriptEnabled: false })
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
@@ -27,8 +27,8 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     expect(page.url()).toBe(automation)
 
     await page.getByRole('link', { name: 'Tokens' }).last().click()
-    await page.getByLabel('Name').fill('CRM')
-    await page.getByRole('button', { name: 'Issue token' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('CRM')
+    await page.getByRole('button', { name: 'Create' }).click()
     const token = await page.getByLabel('Token', { exact: true }).innerText()
     expect(token).toMatch(/^pat_[\w-]{43}$/)
     const { automationId } = site.platform.acme.research
@@ -38,11 +38,12 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
 
     await page.getByRole('link', { name: 'I have copied it' }).click()
     expect(await page.content()).not.toContain(token)
-    expect(await page.getByRole('row', { name: 'CRM' }).innerText()).toContain(token.slice(-4))
-    await page.getByRole('link', { name: 'Revoke CRM' }).click()
-    expect(await page.getByRole('heading').innerText()).toBe('Revoke the token CRM?')
-    await page.getByRole('button', { name: 'Revoke' }).click()
-    expect(await page.getByRole('status').innerText()).toContain('The token is revoked.')
+    const shown = `CRM (pat_…${token.slice(-4)})`
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(shown)
+    await page.getByRole('link', { name: 'Delete' }).click()
+    expect(await page.getByRole('heading').innerText()).toBe(`Delete the static token ${shown}?`)
+    await page.getByRole('button', { name: 'Delete' }).click()
+    expect(await page.getByRole('status').innerText()).toContain('The token is deleted.')
     expect((await call()).status).toBe(401)
 
     await page.goto(automation)
@@ -63,7 +64,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     const viewport = { width: 360, height: 740 }
     const page = await site.open(site.platform.acme, { viewport })
     const automation = `/automations/${site.platform.acme.research.automationId}`
-    const tabs = ['', '/integrate', '/tokens', '/design', '/deployments', '/settings']
+    const tabs = ['', '/integrate', '/static-tokens', '/design', '/deployments', '/settings']
     const paths = tabs.map((tab) => automation + tab)
     for (const path of few([...paths, '/', '/automations', '/nothing'], 3)) {
       await page.goto(site.service.url + path)
@@ -81,7 +82,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     await issueToken(acme)
     await sql`update static_tokens set last_used_at = now()`
     const page = await site.open(acme, { viewport: { width: 390, height: 740 } })
-    await page.goto(`${site.service.url}/automations/${acme.research.automationId}/tokens`)
+    await page.goto(`${site.service.url}/automations/${acme.research.automationId}/static-tokens`)
     const cells = "[...document.querySelectorAll('td')]"
     expect(await page.evaluate(`${cells}.length`)).toBeGreaterThan(4)
     const wider = '(cell) => cell.scrollWidth > cell.clientWidth'

@@ -125,7 +125,7 @@ describe('OAuth 2.0 for Automations (SPEC 5.2)', () => {
   })
 
   it('refuses a form that none of our pages sent', async () => {
-    for (const path of [PATH, `${PATH}/test`, `${PATH}/explain`, `${PATH}/clients/x`]) {
+    for (const path of [PATH, `${PATH}/test`, `${PATH}/explain`]) {
       expect((await post(path, form(), { ...ada, csrfToken: 'x' })).status).toBe(403)
     }
   })
@@ -253,7 +253,7 @@ describe('Explain a token', () => {
 
 describe('Client ID Filtering (SPEC 5.3)', () => {
   const save = (clientId: string, automation = oauth.acme.research) =>
-    post(`${PATH}/clients/${automation.automationId}`, { client_id: clientId })
+    post(`/oauth-clients/${automation.automationId}`, { client_id: clientId })
   const bound = async (automation = oauth.acme.research) =>
     (await findAutomation(oauth.sql, automation.automationId))?.oauthClientId
 
@@ -281,18 +281,18 @@ describe('Client ID Filtering (SPEC 5.3)', () => {
   it('shows the last client that was seen, and whether it would pass', async () => {
     await bind(oauth.platform, oauth.acme, 'new-client')
     await oauth.sql`update client_sightings set client_id = 'seen-client'`
-    const page = await (await get(`${PATH}/clients`)).text()
+    const page = await (await get('/oauth-clients')).text()
     expect(page).toContain('seen-client')
-    expect(page).toMatch(/class="pill bad"[^>]*>No</)
+    expect(page).toMatch(/class="pill bad"[^>]*>Refused</)
     await save('seen-client')
-    expect(await (await get(`${PATH}/clients`)).text()).toMatch(/class="pill good"[^>]*>Yes</)
+    expect(await (await get('/oauth-clients')).text()).toMatch(/class="pill good"[^>]*>Accepted</)
     await bind(oauth.platform, oauth.acme, CLIENT)
   })
 
   it('does not know the automations of others', async () => {
     expect((await save('evil', oauth.rival.research)).status).toBe(404)
     expect(await bound(oauth.rival.research)).toBeNull()
-    expect(await (await get(`${PATH}/clients`)).text()).not.toContain('rival')
+    expect(await (await get('/oauth-clients')).text()).not.toContain('rival')
   })
 })
 

@@ -119,7 +119,7 @@ describe('the page of an automation', () => {
         `${platform.acme.research.automationId}/kickoff&#39;`,
     )
     expect(integrate).toContain('{&quot;inputs&quot;:{&quot;topic&quot;:&quot;…&quot;}}')
-    expect(await read(`${pageOf()}/tokens`)).toContain('No tokens yet')
+    expect(await read(`${pageOf()}/static-tokens`)).toContain('No static tokens yet')
     expect(await read(`${pageOf()}/design`)).toContain('Agents')
     expect(await read(pageOf(platform.acme.digest))).toContain('It needs no inputs.')
   })
@@ -133,7 +133,7 @@ describe('the page of an automation', () => {
   })
 
   it('shows our own notices only, whatever the address says', async () => {
-    expect(await read(`${pageOf()}?notice=token-revoked`)).toContain('The token is revoked.')
+    expect(await read(`${pageOf()}?notice=stopped`)).toContain('The run is stopped.')
     expect(await read(`${pageOf()}?notice=Ring+this+number`)).not.toContain('Ring')
     expect(noticeOf('constructor')).toBeUndefined()
   })
@@ -285,7 +285,7 @@ describe('the border between organizations', () => {
     for (const path of foreign) expect(await read(path, 404)).toContain('<h1>Not found</h1>')
     expect((await post(`${pageOf(rival)}/executions`, { 'input.topic': 'x' })).status).toBe(404)
     expect((await post(`${pageOf()}/executions/${theirs}/stop`)).status).toBe(404)
-    expect((await post(`${pageOf(rival)}/tokens`, { name: 'x' })).status).toBe(404)
+    expect((await post(`${pageOf(rival)}/static-tokens`, { name: 'x' })).status).toBe(404)
     expect(await findRun(platform.sql, rival.id, theirs)).toMatchObject({ status: 'queued' })
   })
 
@@ -295,7 +295,7 @@ describe('the border between organizations', () => {
         /^\/sign-in\?next=/,
       )
     }
-    const response = await platform.app.request(`${pageOf()}/tokens`, { method: 'POST' })
+    const response = await platform.app.request(`${pageOf()}/static-tokens`, { method: 'POST' })
     expect(response.headers.get('location')).toBe('/sign-in')
   })
 
@@ -310,18 +310,18 @@ describe('the border between organizations', () => {
 })
 
 describe('what cannot be undone', () => {
-  it('is asked about first: a token to revoke', async () => {
+  it('is asked about first: a token to delete', async () => {
     const { sql, acme } = platform
     await platform.issueToken(acme)
     const [{ id }] = await sql<[{ id: number }]>`select id from static_tokens`
-    const path = `/tokens/${id}/revoke`
+    const path = `/static-tokens/${id}/delete`
     const question = await read(path)
-    expect(question).toContain('<h1>Revoke the token test?</h1>')
-    expect(question).toContain('loses access to all automations of acme')
+    expect(question).toMatch(/<h1>Delete the static token test \(pat_….{4}\)\?<\/h1>/)
+    expect(question).toContain('loses access, from the next call on')
     expect(await sql`select from static_tokens where revoked_at is not null`).toHaveLength(0)
-    expect((await post(path)).headers.get('location')).toContain('notice=token-revoked')
+    expect((await post(path)).headers.get('location')).toContain('notice=static-token-deleted')
     await read(path, 404)
-    await read('/tokens/99999999999/revoke', 404)
+    await read('/static-tokens/99999999999/delete', 404)
     await sql`delete from static_tokens`
   })
 })
@@ -334,8 +334,8 @@ describe('forms', () => {
     ['another origin', {}, { origin: 'https://evil.test' }],
   ]
   it.each(forged)('are refused with %s', async (_, fields, headers) => {
-    const own = ['executions', 'tokens', `executions/${await enqueue()}/stop`]
-    const paths = [...own.map((path) => `${pageOf()}/${path}`), '/tokens/1/revoke']
+    const own = ['executions', 'static-tokens', `executions/${await enqueue()}/stop`]
+    const paths = [...own.map((path) => `${pageOf()}/${path}`), '/static-tokens/1/delete']
     for (const path of paths) {
       const response = await platform.app.request(path, {
         method: 'POST',

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
@@ -54,6 +54,15 @@ describe('a noun that is declared', () => {
   it('takes one file of at most 80 lines beside its verbs', () => {
     const file = new URL('reminders.ts', import.meta.url)
     expect(readFileSync(file, 'utf8').split('\n').length).toBeLessThanOrEqual(80)
+  })
+
+  it('needs an engine of at most 1,500 lines', () => {
+    const folder = new URL('../../../../services/web/resources/', import.meta.url)
+    const files = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+    const lines = files.map(
+      (name) => readFileSync(new URL(name, folder), 'utf8').split('\n').length,
+    )
+    expect(lines.reduce((all, each) => all + each)).toBeLessThanOrEqual(1500)
   })
 
   it('has pages: a list with a form, one for each, and a question before the end', async () => {

@@ -69,10 +69,10 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     insert into run_filters (organization_id, user_id, is_shared, name, query)
     values (${organizationId}, ${userId}, true, 'Failed', 'status=error')
     returning id as run_filter`
-  const [{ traceToken }] = await sql<[{ traceToken: number }]>`
+  const [{ traceToken }] = await sql<[{ traceToken: string }]>`
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
-    returning id as trace_token`
+    returning token_id as trace_token`
   const [{ note }] = await sql<[{ note: string }]>`
     insert into trace_notes (organization_id, trace_id, author_id, note)
     values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
@@ -81,7 +81,6 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const byParent: Readonly<Record<string, string | number>> = {
     connections: connection,
     'trace-filters': filter,
-    'send-traces': traceToken,
     sources: 1,
   }
   const byName: Readonly<Record<string, string | number>> = {
@@ -90,7 +89,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     projectId,
     proposalId,
     number: 1,
-    tokenId: ids.token,
+    staticTokenId: ids.token,
+    traceTokenId: traceToken,
+    oauthClientId: acme.research.automationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,

@@ -7,6 +7,7 @@ import type { Platform, SignedInUser } from './platform.ts'
 
 /** The pages about sending traces, over a real collector and without a browser. */
 export interface SendTraces {
+  /** Its app has the collector. */
   readonly platform: Platform
   readonly collector: Harness
   get(path: string, user: SignedInUser): Promise<Response>
@@ -37,13 +38,13 @@ export async function openSendTraces(): Promise<SendTraces> {
       headers: { cookie },
     })
   return {
-    platform,
+    platform: { ...platform, app },
     collector,
     get,
     post,
     async issue(user, fields = {}) {
       const order = { name: 'weather', scope: 'traces:write', days: '90', ...fields }
-      const response = await post('/send-traces/tokens', order, user)
+      const response = await post('/trace-tokens', order, user)
       if (response.status !== 200) throw new Error(await response.text())
       return copyTexts(await response.text())
     },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { signCollectorToken } from '../../../../services/shared/collector-token.ts'
+import { openTraceTokens } from '../../../../services/web/traces/trace-tokens.ts'
 import { openTraces } from '../../../../services/web/traces/trace-reader.ts'
 import { createHarness, postTo, SECRET } from '../../collector/support/harness.ts'
 import type { Harness } from '../../collector/support/harness.ts'
@@ -56,8 +57,10 @@ export interface TracedApp {
 export async function openTracedApp(): Promise<TracedApp> {
   const [collector, platform] = await Promise.all([createHarness(), openPlatform()])
   const { url } = collector.collector
-  const traces = openTraces({ collectorUrl: url, secret: SECRET })
-  const app = platform.appAt(BASE_URL, {}, { traces })
+  const place = { collectorUrl: url, secret: SECRET }
+  const traces = openTraces(place)
+  const traceTokens = openTraceTokens(place, url)
+  const app = platform.appAt(BASE_URL, {}, { traces, traceTokens })
   const cookies = new Map<Tenant, string>()
   return {
     platform,

@@ -25,16 +25,17 @@ function post(path: string, fields: Record<string, string> = {}, user = ada) {
 const show = async () =>
   (
     await (
-      await platform.app.request(`${page()}/tokens`, { headers: { cookie: ada.cookie } })
+      await platform.app.request(`${page()}/static-tokens`, { headers: { cookie: ada.cookie } })
     ).text()
   ).replace(/\s+/g, ' ')
 
+/** Issues a token for the automation, or for one with another slug; '' for the organization. */
 async function issue(
   name: string,
-  scope = 'automation',
+  automation = platform.acme.research.slug,
   more: Record<string, string> = {},
 ): Promise<string> {
-  const response = await post(`${page()}/tokens`, { name, scope, ...more })
+  const response = await post(`${page()}/static-tokens`, { name, automation, ...more })
   expect(response.status).toBe(200)
   expect(response.headers.get('cache-control')).toBe('no-store')
   const [token = ''] = /pat_[\w-]{43}/.exec(await response.text()) ?? []
@@ -54,7 +55,7 @@ const idOf = async (name: string): Promise<number> => {
 }
 
 describe('static tokens (SPEC 5.2)', () => {
-  it('are shown once, work, tell when they were used, and stop working when revoked', async () => {
+  it('are shown once, work, tell when they were used, and stop working when deleted', async () => {
     const token = await issue('CRM')
     const listed = await show()
     expect(listed).not.toContain(token)
@@ -62,63 +63,46 @@ describe('static tokens (SPEC 5.2)', () => {
     expect(listed).toContain('wide">Never')
     expect(await callInputs(token)).toBe(200)
     expect(await show()).not.toContain('wide">Never')
-    const revoked = await post(`/tokens/${await idOf('CRM')}/revoke`)
-    expect(revoked.status).toBe(303)
-    expect(revoked.headers.get('location')).toBe('/tokens?notice=token-revoked')
+    const deleted = await post(`${page()}/static-tokens/${await idOf('CRM')}/delete`)
+    const told = `${page()}/static-tokens?notice=static-token-deleted`
+    expect([deleted.status, deleted.headers.get('location')]).toEqual([303, told])
     expect(await callInputs(token)).toBe(401)
-    expect(await show()).toContain('No tokens yet')
+    expect(await show()).toContain('No static tokens yet')
   })
 
   it('are for one automation or the whole organization, and never for another one', async () => {
     const narrow = await issue('narrow')
-    const wide = await issue('wide', 'organization')
+    const wide = await issue('wide', '')
     expect(await show()).toContain('Whole organization')
     expect(await callInputs(narrow, platform.acme.digest)).toBe(401)
     expect(await callInputs(wide, platform.acme.digest)).toBe(200)
     expect(await callInputs(wide, platform.rival.research)).toBe(401)
   })
 
-  it('are not revoked by others, twice, or under an id that is none', async () => {
-    const token = await issue('ours', 'organization')
+  it('are not deleted by others, twice, or under an id that is none', async () => {
+    const token = await issue('ours', '')
     const id = await idOf('ours')
     const eve = await platform.signIn(platform.rival)
-    expect((await post(`/tokens/${id}/revoke`, {}, eve)).status).toBe(404)
-    expect((await post(`/tokens/${id}/replace`, {}, eve)).status).toBe(404)
+    expect((await post(`/static-tokens/${id}/delete`, {}, eve)).status).toBe(404)
+    const replacement = await post('/static-tokens', { name: 'theirs', replaces: String(id) }, eve)
+    expect(await replacement.text()).toContain(`Your organization has no token ${id} to replace.`)
     expect(await callInputs(token)).toBe(200)
     for (const bad of ['0', '-1', '1.5', 'x', '99999999999', '1e3', ' ']) {
-      const response = await post(`/tokens/${encodeURIComponent(bad)}/revoke`)
+      const response = await post(`/static-tokens/${encodeURIComponent(bad)}/delete`)
       expect(response.status).toBe(404)
     }
-    expect((await post(`/tokens/${id}/revoke`)).status).toBe(303)
-    expect((await post(`/tokens/${id}/revoke`)).status).toBe(404)
+    expect((await post(`/static-tokens/${id}/delete`)).status).toBe(303)
+    expect((await post(`/static-tokens/${id}/delete`)).status).toBe(404)
   })
 
-  it('need a name that can be shown', async () => {
-    const before = await platform.sql`select 1 from static_tokens`
-    const cases: [string, string][] = [
-      ['  ', 'Give the token a name'],
-      ['x'.repeat(101), 'at most 100 characters'],
-      ['a\0b', 'no control characters'],
-      ['a\u001bb', 'no control characters'],
-    ]
-    for (const [name, problem] of cases) {
-      const response = await post(`${page()}/tokens`, { name })
-      expect(response.status).toBe(422)
-      expect(await response.text()).toContain(problem)
-    }
-    expect(await platform.sql`select 1 from static_tokens`).toHaveLength(before.length)
-    expect(await issue('é🐳'.padEnd(100, 'x'))).toMatch(/^pat_/)
-  })
-
-  it('leave an entry in the audit for each issue and revocation, without the token', async () => {
-    const token = await issue('logged', 'organization')
-    await post(`/tokens/${await idOf('logged')}/revoke`)
+  it('leave their last characters in the audit, which has not the rest', async () => {
+    const token = await issue('logged', '')
+    await post(`/static-tokens/${await idOf('logged')}/delete`)
     const entries = (await platform.audit()).slice(-2)
-    const actorId = String(platform.acme.userId)
-    const targetName = 'logged'
+    const target = { targetName: `logged (pat_…${token.slice(-4)})` }
     expect(entries).toMatchObject([
-      { action: 'static_token_issued', actorId, targetName, after: { last_four: token.slice(-4) } },
-      { action: 'static_token_revoked', actorId, targetName },
+      { action: 'static_token_created', ...target, after: { scopes: ['kickoff', 'read'] } },
+      { action: 'static_token_deleted', ...target },
     ])
     expect(JSON.stringify([entries, platform.lines])).not.toContain(token)
   })
@@ -142,7 +126,7 @@ describe('static tokens (SPEC 5.2)', () => {
       ])
       return answers.map(({ status }) => (status === 403 ? 'no' : 'yes')).join(' ')
     }
-    const wide = (scopes: string) => issue(`for ${scopes}`, 'organization', { scopes })
+    const wide = (scopes: string) => issue(`for ${scopes}`, '', { scopes })
     expect(await calls(await wide('read'))).toBe('yes no yes no yes no')
     expect(await calls(await wide('kickoff'))).toBe('no yes no no no no')
     expect(await calls(await wide('design'))).toBe('no no yes yes no no')
@@ -171,46 +155,50 @@ describe('static tokens (SPEC 5.2)', () => {
       return [response.status, await response.json()]
     }
     expect(await ask(ended)).toMatchObject([401, { message: 'The token has expired.' }])
-    const elsewhere = await issue('elsewhere', 'automation', { networks: '192.0.2.0/24' })
+    const elsewhere = await issue('elsewhere', undefined, { networks: '192.0.2.0/24' })
     const message = 'The token may not be used from this address.'
     expect(await ask(elsewhere)).toMatchObject([401, { message }])
     const shown = await (
-      await platform.app.request('/tokens', { headers: { cookie: ada.cookie } })
+      await platform.app.request('/static-tokens', { headers: { cookie: ada.cookie } })
     ).text()
     expect(shown).toMatch(/elsewhere.*kickoff, read, from 192\.0\.2\.0\/24/s)
     expect(shown).toContain('Ended')
   })
 
-  it('are replaced by others, and both are good for a while', async () => {
-    const former = await issue('rotated', 'automation', { days: '30' })
+  it('are replaced by others with the same limits, and both are good for a week', async () => {
+    const former = await issue('rotated', undefined, { days: '30' })
     const id = await idOf('rotated')
-    const form = await platform.app.request(`/tokens/${id}/replace`, {
+    const form = await platform.app.request(`/static-tokens/${id}`, {
       headers: { cookie: ada.cookie },
     })
-    expect(await form.text()).toMatch(/<option value="30"\s+selected/)
-    const replaced = await post(`/tokens/${id}/replace`, { overlap: '7', days: '30' })
+    const shown = (await form.text()).replace(/\s+/g, ' ')
+    expect(shown).toContain(`name="replaces" value="${id}"`)
+    expect(shown).toContain('name="days" value="30"')
+    const fields = { name: 'rotated', automation: platform.acme.research.slug, days: '30' }
+    const replaced = await post('/static-tokens', { ...fields, replaces: String(id) })
     const [token = ''] = /pat_[\w-]{43}/.exec(await replaced.text()) ?? []
     expect(token).not.toBe(former)
     expect([await callInputs(former), await callInputs(token)]).toEqual([200, 200])
-    const [next] = await platform.sql<[{ id: number }]>`
-      select id from static_tokens where replaces = ${id}`
-    await post(`/tokens/${next.id}/replace`, { overlap: '0', days: '' })
-    expect([await callInputs(former), await callInputs(token)]).toEqual([200, 401])
-    expect((await platform.audit()).at(-1)).toMatchObject({
-      action: 'static_token_replaced',
-      before: { last_four: token.slice(-4) },
-    })
+    const rows = await platform.sql`
+      select round(extract(epoch from expires_at - now()) / 86400)::int as days, replaces
+      from static_tokens where name = 'rotated' order by id`
+    expect(rows).toEqual([
+      { days: 7, replaces: null },
+      { days: 30, replaces: id },
+    ])
   })
 
   it.each([
-    [{ scopes: '' }, 'Choose at least one thing'],
-    [{ scopes: 'admin' }, 'may not be for &quot;admin&quot;'],
-    [{ days: '0' }, 'a whole one from 1 to 3650'],
-    [{ days: '1e2' }, 'a whole one from 1 to 3650'],
+    [{ name: ' ' }, 'Name must name the system'],
+    [{ name: 'a\u001bb' }, 'Name must have no control characters'],
+    [{ scopes: '' }, 'It may must have at least one thing'],
+    [{ scopes: 'admin' }, 'It may must have at least one thing'],
+    [{ days: '0' }, 'must be a whole number from 1 to 3650'],
+    [{ days: '1e2' }, 'must be a whole number from 1 to 3650'],
     [{ networks: '192.0.2.7/24' }, '&quot;192.0.2.7/24&quot; is neither an address nor a network'],
-    [{ networks: `10.0.0.0/8 ${'x'.repeat(100)}` }, 'is neither an address'],
+    [{ automation: 'rival-research' }, 'Your organization has no automation with the slug'],
   ])('are not issued with %j', async (fields, problem) => {
-    const response = await post(`${page()}/tokens`, { name: 'wrong', ...fields })
+    const response = await post(`${page()}/static-tokens`, { name: 'wrong', ...fields })
     expect(response.status).toBe(422)
     expect(await response.text()).toContain(problem)
   })
@@ -221,13 +209,19 @@ describe('static tokens (SPEC 5.2)', () => {
       const body = new URLSearchParams({ csrf_token: ada.csrfToken, name: 'short', days })
       body.append('scopes', 'read')
       const headers = { cookie: ada.cookie }
-      const response = await strict.request(`${page()}/tokens`, { method: 'POST', body, headers })
+      const response = await strict.request(`${page()}/static-tokens`, {
+        method: 'POST',
+        body,
+        headers,
+      })
       return [response.status, /at most 60 days/.test(await response.text())]
     }
     expect(await issueFor('60')).toEqual([200, false])
     expect(await issueFor('90')).toEqual([422, true])
     expect(await issueFor('')).toEqual([422, true])
-    const shown = await strict.request(`${page()}/tokens`, { headers: { cookie: ada.cookie } })
-    expect(await shown.text()).toMatch(/<option value="60"/)
+    const shown = await strict.request(`${page()}/static-tokens`, {
+      headers: { cookie: ada.cookie },
+    })
+    expect(await shown.text()).toMatch(/name="days"\s+value="60"/)
   })
 })

@@ -126,7 +126,7 @@ describe('a test of a draft', () => {
     expect(found).toEqual({ organizationId: acme.organizationId })
 
     const automation = run.replace(/\/executions.*/, '')
-    for (const path of ['', '/integrate', '/tokens']) {
+    for (const path of ['', '/integrate', '/static-tokens']) {
       expect((await ada.get(automation + path)).status).toBe(404)
     }
     expect((await ada.post(`${run}/again`)).status).toBe(409)

@@ -1,8 +1,11 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { issueStaticToken } from '../../../../../services/platform/automations/static-tokens.ts'
+import type { TokenLimits } from '../../../../../services/platform/automations/token-limits.ts'
 import { TRACE_TOKENS_A_YEAR } from '../../../../../services/platform/traces/trace-tokens.ts'
 import { postTo } from '../../../collector/support/harness.ts'
 import { freshId, requestOf, spanOf, toProtobuf } from '../../../collector/support/otlp.ts'
+import { BASE_URL, readObject } from '../../support/platform.ts'
 import type { SignedInUser } from '../../support/platform.ts'
 import { openSendTraces } from '../../support/send-traces.ts'
 import type { SendTraces } from '../../support/send-traces.ts'
@@ -32,14 +35,14 @@ describe('tokens of the trace collector', () => {
     return (await fetch(site.collector.collector.url + path, { headers })).status
   }
   const show = async (user = ada, query = ''): Promise<string> =>
-    (await (await site.get(`/send-traces${query}`, user)).text()).replace(/\s+/g, ' ')
-  const idOf = async (name: string): Promise<number> => {
-    const [row] = await site.platform.sql<[{ id: number }]>`
-      select id from trace_tokens where name = ${name}`
-    return row.id
+    (await (await site.get(`/trace-tokens${query}`, user)).text()).replace(/\s+/g, ' ')
+  const pathOf = async (name: string): Promise<string> => {
+    const [row] = await site.platform.sql<[{ id: string }]>`
+      select token_id as id from trace_tokens where name = ${name}`
+    return `/trace-tokens/${row.id}`
   }
-  const revoke = async (name: string, user = ada): Promise<Response> =>
-    site.post(`/send-traces/tokens/${await idOf(name)}/revoke`, {}, user)
+  const remove = async (name: string, user = ada): Promise<Response> =>
+    site.post(`${await pathOf(name)}/delete`, {}, user)
 
   it('are shown once, with what they allow, and are listed without the token', async () => {
     const token = await tokenOf({ name: 'billing <b>', days: '30' })
@@ -67,31 +70,30 @@ describe('tokens of the trace collector', () => {
     expect(await read(reader, `/api/traces/${theirs}`)).toBe(404)
   })
 
-  it('are refused by the collector once they are revoked, and say so', async () => {
+  it('are refused by the collector once they are deleted, and say so', async () => {
     const token = await tokenOf({ name: 'leaked' })
-    const question = await site.get(`/send-traces/tokens/${await idOf('leaked')}/revoke`, ada)
-    expect(await question.text()).toContain('Revoke the token leaked?')
+    const question = await site.get(`${await pathOf('leaked')}/delete`, ada)
+    expect(await question.text()).toContain('Delete the trace token leaked?')
     expect(await write(token)).toBe(200)
-    const answer = await revoke('leaked')
-    expect(answer.headers.get('location')).toBe('/send-traces?notice=trace-token-revoked')
+    const answer = await remove('leaked')
+    expect(answer.headers.get('location')).toBe('/trace-tokens?notice=trace-token-deleted')
     expect(await write(token)).toBe(401)
-    expect(await show(ada, '?q=leaked&notice=trace-token-revoked')).toMatch(
-      /The token is revoked\..*leaked.*Revoked/,
-    )
-    expect((await revoke('leaked')).status).toBe(404)
+    const listed = await show(ada, '?q=leaked&notice=trace-token-deleted')
+    expect(listed).toMatch(/The token is deleted\..*Nothing matches “leaked”/)
+    expect((await remove('leaked')).status).toBe(404)
+    const targetId = (await pathOf('leaked')).replace('/trace-tokens/', '')
     expect((await site.platform.audit()).slice(-2)).toMatchObject([
-      { action: 'trace_token_issued', targetName: 'leaked', after: { scope: 'traces:write' } },
-      { action: 'trace_token_revoked', targetName: 'leaked' },
+      { action: 'trace_token_created', targetId, after: { scope: 'traces:write', days: 90 } },
+      { action: 'trace_token_deleted', targetId, targetName: 'leaked' },
     ])
   })
 
-  it('are seen and revoked by members of their organization only', async () => {
+  it('are seen and deleted by members of their organization only', async () => {
     const token = await tokenOf({ name: 'ours alone' })
     expect(await show(rival)).not.toContain('ours alone')
-    expect(await show(rival, '?q=alone')).toContain('No tokens found')
-    const path = `/send-traces/tokens/${await idOf('ours alone')}/revoke`
-    expect((await site.get(path, rival)).status).toBe(404)
-    expect((await revoke('ours alone', rival)).status).toBe(404)
+    expect(await show(rival, '?q=alone')).toContain('Nothing matches “alone”')
+    expect((await site.get(await pathOf('ours alone'), rival)).status).toBe(404)
+    expect((await remove('ours alone', rival)).status).toBe(404)
     expect(await write(token)).toBe(200)
   })
 
@@ -100,50 +102,47 @@ describe('tokens of the trace collector', () => {
     const user = await lost.platform.signIn(lost.platform.acme)
     await lost.issue(user)
     await lost.collector.collector.stop()
-    const answer = await lost.post('/send-traces/tokens/1/revoke', {}, user)
-    expect(answer.status).toBe(503)
-    expect(await (await lost.get('/send-traces', user)).text()).toContain('Works')
+    const list = async () => (await lost.get('/trace-tokens', user)).text()
+    const [path = ''] = /\/trace-tokens\/[0-9a-f-]{36}/.exec(await list()) ?? []
+    expect((await lost.post(`${path}/delete`, {}, user)).status).toBe(503)
+    expect(await list()).toContain('Works')
     await lost.close()
   })
 
   it('warn a week before they expire', async () => {
     const { sql } = site.platform
     const warning = 'expires within a week'
-    expect(await show()).not.toContain(warning)
+    const warned = async () => (await site.get('/send-traces', ada)).text()
+    expect(await warned()).not.toContain(warning)
     await tokenOf({ name: 'ending', days: '6' })
-    expect(await show()).toMatch(/1 token expires within a week.*ending.*Expires soon/)
+    expect(await warned()).toContain(`1 token ${warning}`)
+    expect(await show(ada, '?q=ending')).toMatch(/ending.*Expires soon/)
     const past = new Date(Date.now() - DAY_MS)
     await sql`
       update trace_tokens set created_at = ${past} - interval '1 day', expires_at = ${past}
       where name = 'ending'`
     expect(await show(ada, '?q=ending')).toMatch(/ending.*Expired/)
-    expect(await show()).not.toContain(warning)
+    expect(await warned()).not.toContain(warning)
   })
 
-  it.each([
-    ['no name', { name: ' ' }, 'Give the token a name'],
-    ['a name with a control character', { name: 'a\u0007b' }, 'no control characters'],
-    ['a name of 101 characters', { name: 'x'.repeat(101) }, 'at most 100 characters'],
-    ['no days', { days: '' }, 'Days must be a whole number from 1 to 365'],
-    ['366 days', { days: '366' }, 'Days must be a whole number from 1 to 365 (given: “366”)'],
-    ['half a day', { days: '0.5' }, 'Days must be a whole number'],
-  ])('need sense: %s', async (_, fields, problem) => {
-    const order = { name: 'kept', scope: 'traces:read', days: '9', ...fields }
-    const answer = await site.post('/send-traces/tokens', order, ada)
-    const page = (await answer.text()).replace(/\s+/g, ' ')
-    expect(answer.status).toBe(422)
-    expect(page).toContain(problem)
-    expect(page).toContain('aria-invalid="true"')
-    expect(page).toMatch(/<option value="traces:read" selected ?>/)
-  })
-
-  it('need a form of our own', async () => {
-    const fields = { name: 'x', scope: 'traces:write', days: '1', csrf_token: 'guessed' }
-    expect((await site.post('/send-traces/tokens', fields, ada)).status).toBe(403)
-    const path = `/send-traces/tokens/${await idOf('ours alone')}/revoke`
-    expect((await site.post(path, { csrf_token: rival.csrfToken }, ada)).status).toBe(403)
-    const { app } = site.platform
-    expect((await app.request('/send-traces')).status).toBe(303)
+  it('are issued by tokens that may read as much, as long and from as many places', async () => {
+    const { sql, acme, app } = site.platform
+    const order = async (limits: Partial<TokenLimits>, scope: string, days = 9) => {
+      const { organizationId } = acme
+      const owner = { organizationId, deploymentId: null, name: 'CI', createdBy: null }
+      const token = await issueStaticToken(sql, { ...owner, ...limits })
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ name: 'by API', scope, days })
+      return app.request('/designer/v2/trace-tokens', { method: 'POST', headers, body })
+    }
+    const settings: Partial<TokenLimits> = { scopes: ['settings'] }
+    const expiresAt = new Date(Date.now() + DAY_MS)
+    const made = await readObject(await order(settings, 'traces:write'))
+    expect(await write(String(made['token']))).toBe(200)
+    expect((await order({}, 'traces:read')).status).toBe(201)
+    expect((await order(settings, 'traces:read')).status).toBe(403)
+    expect((await order({ ...settings, expiresAt }, 'traces:write')).status).toBe(403)
+    expect((await order({ scopes: ['read', 'design'] }, 'traces:read')).status).toBe(403)
   })
 
   it('are limited in number, as revoked ones take memory of the collector', async () => {
@@ -153,7 +152,7 @@ describe('tokens of the trace collector', () => {
       select ${tenant.organizationId}, gen_random_uuid(), 'many', 'traces:write', now() + '1 day'
       from generate_series(1, ${TRACE_TOKENS_A_YEAR}::int)`
     const order = { name: 'one more', scope: 'traces:write', days: '1' }
-    const refused = await site.post('/send-traces/tokens', order, rival)
+    const refused = await site.post('/trace-tokens', order, rival)
     expect(refused.status).toBe(422)
     expect(await refused.text()).toContain('has issued 1000 tokens within a year')
     expect(await write(await tokenOf())).toBe(200)
@@ -161,8 +160,11 @@ describe('tokens of the trace collector', () => {
 
   it('have no page in an installation without a collector', async () => {
     const headers = { cookie: ada.cookie }
-    const answer = await site.platform.app.request('/send-traces', { headers })
-    expect(answer.status).toBe(404)
-    expect(await answer.text()).toContain('the trace collector is off')
+    const app = site.platform.appAt(BASE_URL)
+    for (const path of ['/send-traces', '/trace-tokens']) {
+      const answer = await app.request(path, { headers })
+      expect(answer.status).toBe(404)
+      expect(await answer.text()).toContain('the trace collector is off')
+    }
   })
 })

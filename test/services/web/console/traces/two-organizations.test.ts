@@ -3,6 +3,7 @@ import {
   listTraceFilters,
   saveTraceFilter,
 } from '../../../../../services/platform/traces/trace-filters.ts'
+import { recordTraceToken } from '../../../../../services/platform/traces/trace-tokens.ts'
 import type { KeyValue, OtlpSpan } from '../../../collector/support/otlp.ts'
 import { idOf } from '../../support/example-trace.ts'
 import type { Tenant } from '../../support/platform.ts'
@@ -39,6 +40,7 @@ describe('two organizations', () => {
   const [own, shared] = [freshTraceId(), freshTraceId()]
   const others = freshTraceId()
   let filterId = 0
+  let traceTokenId: string
 
   beforeAll(async () => {
     traced = await openTracedApp()
@@ -52,6 +54,9 @@ describe('two organizations', () => {
     const owner = { id: acme.userId, organizationId: acme.organizationId }
     await saveTraceFilter(sql, owner, { name: 'filter acmesecret', query: 'session=acmesecret' })
     filterId = (await listTraceFilters(sql, owner))[0]?.id ?? 0
+    const token = { name: 'token acmesecret', scope: 'traces:write', days: 9 } as const
+    const ofOwner = { organizationId: acme.organizationId, createdBy: acme.userId }
+    ;({ id: traceTokenId } = await recordTraceToken(sql, { ...token, ...ofOwner }))
   })
 
   afterAll(() => traced.close())
@@ -65,6 +70,7 @@ describe('two organizations', () => {
       traceId: [own, shared],
       spanId: [idOf(1)],
       id: [String(filterId)],
+      traceTokenId: [traceTokenId],
     }
     const filled = [...new Set(mounted.map(({ path }) => path))].flatMap((path) => {
       let all = [path]
