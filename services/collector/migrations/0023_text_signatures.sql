@@ -1,6 +1,6 @@
--- What lists search for texts: signatures of texts, which say in which ones a text may be. The texts
--- themselves are read in the spans. Texts of `span_texts` stay there until their day is dropped, a
--- span of their trace arrives, or all is made anew.
+-- What lists search for texts: signatures, which say in which spans a text may be. The texts
+-- themselves are read in these spans. Those of `span_texts` stay there until their day is dropped,
+-- a span of their trace arrives, or all is made anew.
 create table text_signatures (
   -- of the first and of the last of these spans, all of one day
   start_time timestamptz not null,
@@ -11,16 +11,17 @@ create table text_signatures (
   -- for each span, whose it is, and which one it was when its text was read
   trace_ids uuid[] not null,
   members int8[] not null,
-  -- 2^n rows, each with a bit for every span; null while it has to be made anew: any text may be there
+  -- 2^n rows, each with a bit for every span; null, as if any text were there, until it is remade
   signature bytea
 ) partition by range (start_time);
 
 -- Rows are read one by one.
 alter table text_signatures alter column signature set storage external;
 
--- Which spans of a trace are there. Changes apply at once: a list of those that are pending would be
--- read for each trace.
-create index text_signatures_traces on text_signatures using gin (trace_ids) with (fastupdate = off);
+-- Which spans of a trace are there. Changes apply at once: a list of pending ones would be read for
+-- each trace.
+create index text_signatures_traces on text_signatures
+using gin (trace_ids) with (fastupdate = off);
 
 create index text_signatures_open on text_signatures (organization)
 where signature is null or texts < 256;

@@ -12,15 +12,20 @@ import type { TraceFilter } from './trace-filter.ts'
 import { fromNext, keyOfSort, keyText, orderOf } from './trace-order.ts'
 import type { OrderedTraces } from './trace-order.ts'
 
-/** Spans that signatures may name; where more may have the text, all traces are looked at in order. */
+/** Spans that signatures may name; where more may have a text, all traces are looked at. */
 export const MAX_NAMED = 65_536
+/** Spans of a trace that are named one by one. */
+const MAX_MEMBERS = 200
 /** Characters that are shown before and after what was found. */
 const AROUND = 80
 /** No texts are read after this, so that what comes then still ends within 5 s. */
 const BUDGET_MS = 2500
-/** Traces that are looked at for a list at a time, and those whose texts are read at a time. */
+/** The least time to read them, however long it took to find where they may be. */
+const LEAST_MS = 2000
+/** Traces that are looked at for a list at a time. */
 const LISTED = 4096
-const LOOKED_AT = [64, 256, 1024] as const
+/** Of these, those whose texts are read at a time: more while that takes no longer than this. */
+const LOOKED_AT = { first: 64, most: 1024, quickMs: 150 }
 /** Spans of a trace that may have a text, which are read at a time. */
 const SPANS = [1, 16, 256, 16_384] as const
 
@@ -60,35 +65,52 @@ export async function searchTexts(
   const { filter } = query
   const { text } = filter
   if (text === undefined) return { filter, matches: new Map(), stoppedAt: undefined }
+  const started = performance.now()
   await requireSearch(sql)
   const members = await findNamed(sql, { ...filter, text }, named)
   const found = members && toKnown([...members.values()])
-  const next = { ...query, filter: { ...filter, found } }
-  const until = performance.now() + budgetMs
+  const until = Math.max(started + budgetMs, performance.now() + Math.min(budgetMs, LEAST_MS))
+  const look = (some: readonly Candidate[]) => {
+    const candidates = some.map((each) => ({ ...each, ...members?.get(keyOf(each)) }))
+    return lookForText(sql, candidates, { text, until })
+  }
+  const listed = { ...query, filter: { ...filter, found } }
+  const { traces, ...searched } = await lookInOrder(sql, listed, { wanted, until, look })
+  return { ...searched, filter: { ...filter, found: toKnown(traces) } }
+}
+
+interface OrderedLook {
+  readonly wanted: number
+  readonly until: number
+  /** The matches in some traces; undefined when the time was up before. */
+  readonly look: (
+    traces: readonly Candidate[],
+  ) => Promise<ReadonlyMap<string, TextMatch> | undefined>
+}
+
+async function lookInOrder(
+  sql: Queryable,
+  query: OrderedTraces,
+  { wanted, until, look }: OrderedLook,
+): Promise<Omit<SearchedTexts, 'filter'> & { readonly traces: readonly KnownTrace[] }> {
   const matches = new Map<string, TextMatch>()
   const traces: KnownTrace[] = []
   let last = query.after
-  let stoppedAt: Position | undefined
-  for await (const some of listInTurns(sql, next)) {
-    const timed = some.map((each) => ({ ...each, members: members?.get(keyOf(each))?.members }))
+  for await (const some of listInTurns(sql, query)) {
     const isLate = last !== query.after && performance.now() > until
-    const looked = isLate ? undefined : await lookForText(sql, timed, { text, until })
-    if (!looked) {
-      if (last === query.after) throw tooMany()
-      stoppedAt = last
-      break
-    }
+    const looked = isLate ? undefined : await look(some)
+    if (!looked && last === query.after) throw tooMany()
+    if (!looked) return { traces, matches, stoppedAt: last }
     for (const trace of some) {
       const match = looked.get(keyOf(trace))
       last = { ...trace, sort: query.sort }
       if (!match) continue
       traces.push(trace)
       matches.set(keyOf(trace), match)
-      if (traces.length === wanted)
-        return { filter: { ...filter, found: toKnown(traces) }, matches, stoppedAt: last }
+      if (traces.length === wanted) return { traces, matches, stoppedAt: last }
     }
   }
-  return { filter: { ...filter, found: toKnown(traces) }, matches, stoppedAt }
+  return { traces, matches, stoppedAt: undefined }
 }
 
 const toKnown = (traces: readonly KnownTrace[]): KnownTraces => ({
@@ -114,7 +136,7 @@ async function requireSearch(sql: Queryable): Promise<void> {
 
 /** A trace that may have a text, and in which of its spans; undefined for any. */
 interface NamedTrace extends KnownTrace {
-  readonly members: readonly string[] | undefined
+  members: string[] | undefined
 }
 
 /** The traces that may have the text, by `keyOf`; undefined for more than so many spans. */
@@ -151,14 +173,13 @@ async function findNamed(
   const named = new Map<string, NamedTrace>()
   for (const { organization: whose, traceId, member } of rows) {
     const trace = { organization: whose, traceId }
-    const known = named.get(keyOf(trace))
-    const members = member === null ? undefined : [...(known?.members ?? []), member]
-    named.set(keyOf(trace), { ...trace, members: isAny(known) ? undefined : members })
+    const known = named.get(keyOf(trace)) ?? { ...trace, members: [] }
+    named.set(keyOf(trace), known)
+    if (member === null || known.members?.length === MAX_MEMBERS) known.members = undefined
+    else known.members?.push(member)
   }
   return named
 }
-
-const isAny = (known: NamedTrace | undefined): boolean => known !== undefined && !known.members
 
 /** A bit for each span of a signature: 1 where its text may have the text. */
 function bitsOf(sql: Queryable, text: string): Fragment {
@@ -180,20 +201,23 @@ async function* listInTurns(
   query: OrderedTraces,
 ): AsyncGenerator<readonly Candidate[]> {
   if (query.filter.found?.traceIds.length === 0) return
-  let size: number = LOOKED_AT[0]
-  let turn = 0
+  let size = LOOKED_AT.first
+  let listed = size
   let { after } = query
   for (;;) {
-    const rows = await listCandidates(sql, { ...query, after }, size)
+    const rows = await listCandidates(sql, { ...query, after }, listed)
     for (let at = 0; at < rows.length;) {
-      const some = rows.slice(at, at + (LOOKED_AT[turn++] ?? LOOKED_AT[2]))
+      const started = performance.now()
+      const some = rows.slice(at, at + size)
       at += some.length
       yield some
+      const isQuick = performance.now() - started < LOOKED_AT.quickMs
+      size = isQuick ? Math.min(size * 4, LOOKED_AT.most) : Math.max(size / 4, LOOKED_AT.first)
     }
     const last = rows.at(-1)
-    if (!last || rows.length < size) return
+    if (!last || rows.length < listed) return
     after = { ...last, sort: query.sort }
-    size = LISTED
+    listed = LISTED
   }
 }
 

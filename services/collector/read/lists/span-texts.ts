@@ -54,7 +54,7 @@ interface Looked<Found> {
 export const keyOf = ({ organization, traceId }: KnownTrace): string => `${traceId} ${organization}`
 
 /** Rows that are in memory at a time: each may have a megabyte. */
-const FETCHED = 16
+const FETCHED = 32
 
 /** Reads the texts of these traces in their spans, until something is found in each of them. */
 export async function lookIntoTexts<Found>(

@@ -22,9 +22,10 @@ export const small = (column: string): string =>
   `case when octet_length(${column}) <= ${MAX_BYTES} then ${column} end`
 
 /** The columns of a span that its text is read from. */
-export const TEXT_COLUMNS = `attributes::text, ${small('payload')} as payload, ${small('events')} as events`
+export const TEXT_COLUMNS = `
+  attributes::text, ${small('payload')} as payload, ${small('events')} as events`
 
-/** A span of a trace, in the upper half, and its end: one that comes again may have another text. */
+/** A span of a trace, in the upper half, and its end: one that comes again may say other things. */
 export const member = (table: string): string => `
   ((hash_record(row(${table}.start_time, ${table}.span_id))::int8 << 32)
     | (hash_record(row(${table}.duration_ns))::int8 & 4294967295))`
@@ -113,7 +114,7 @@ export const findUnsigned = (noted: Noted, table: string): string => `
     offset 0
   ) as found`
 
-/** The spans of some notes that have texts: Citus does not join those on other nodes with others. */
+/** Spans of some notes that have texts: Citus does not join those on other nodes with others. */
 export const COPY = 'spans_of_notes'
 const COPIED =
   'start_time, trace_id, span_id, parent_span_id, organization, duration_ns, operation_kind, ' +

@@ -33,7 +33,8 @@ export async function countUnfoundTexts(sql: Database): Promise<number> {
   const spans = await sql<
     { key: string; attributes: string | null; payload: string | null; events: string | null }[]
   >`
-    select trace_id || ' ' || ${sql.unsafe(member('spans'))} as key, attributes::text, payload, events
+    select trace_id || ' ' || ${sql.unsafe(member('spans'))} as key,
+      attributes::text, payload, events
     from spans where ${sql.unsafe(HAS_TEXTS)}`
   return spans.filter((span) => !isFound(excerptOf(messagesOf(span)).text, places.get(span.key)))
     .length
