@@ -250,7 +250,7 @@ export const schema = {
         ),
         search: boolean(
           true,
-          'Keep the beginning of prompts and answers for the search: about 2 KB for each span.',
+          'Make prompts and answers searchable: about 0.3 KB for each span that has some.',
         ),
         redact: group('What is replaced by marks in all texts before they are stored.', {
           kinds: string(

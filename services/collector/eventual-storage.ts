@@ -144,7 +144,7 @@ async function openStorage(
   let search: SearchState = 'off'
   try {
     await options.revocations.refresh(sql)
-    search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
+    search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on')
     await maintain(background)
   } catch (error) {
     await sql.end({ timeout: 1 })

@@ -10,7 +10,7 @@ const HELP = `npm run test:long -- faults [runs | webhooks] [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
-once, and the roll-ups must be what the spans add up to.
+once, the roll-ups must be what the spans add up to, and each text must be found by the search.
 
 With "runs", worker, crew and PostgreSQL are killed and replaced while runs go on. Then each model
 call must have been made once, and once more for each kill that cut it off, and each run must have
@@ -71,14 +71,15 @@ function whole(name: string, value: string): number {
 }
 
 function toText(report: FaultReport): string {
-  const { faults, acknowledged, spans, rows, missing, wrongRollUps, seed } = report
+  const { faults, acknowledged, spans, rows, missing, wrongRollUps, unfoundTexts, seed } = report
   const counts = Object.entries(faults).map(
     ([name, times]) => `${String(times).padStart(5)} ${name}`,
   )
   return [
     ...counts,
     `${acknowledged} spans acknowledged; stored ${spans}, in ${rows} rows`,
-    `${missing} lost, ${rows - spans} doubled, ${wrongRollUps} roll-ups wrong (seed ${seed})`,
+    `${missing} lost, ${rows - spans} doubled, ${wrongRollUps} roll-ups wrong, ` +
+      `${unfoundTexts} texts not found (seed ${seed})`,
     '',
   ].join('\n')
 }

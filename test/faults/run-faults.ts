@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../services/shared/postgres/database.ts'
 import { createRandom } from '../bench/support/requests.ts'
@@ -7,6 +8,7 @@ import type { Audit, Ledger } from '../services/collector/support/ledger.ts'
 import { nanos, spanOf, textAttribute } from '../services/collector/support/otlp.ts'
 import type { OtlpSpan } from '../services/collector/support/otlp.ts'
 import { countWrongRollUps } from '../services/collector/support/roll-up-oracle.ts'
+import { countUnfoundTexts } from '../services/collector/support/search-oracle.ts'
 import {
   asAdmin,
   closeStage,
@@ -46,6 +48,8 @@ export interface FaultReport extends Audit {
   readonly exitCode: number | null
   /** Traces and hours whose roll-ups are not what the spans add up to. */
   readonly wrongRollUps: number
+  /** Texts of spans that no search finds. */
+  readonly unfoundTexts: number
   /** Every span that was acknowledged is there once, and no other is. */
   readonly isRight: boolean
 }
@@ -78,6 +82,7 @@ function makeSpan(): OtlpSpan {
     attributes: [
       textAttribute('gen_ai.operation.name', 'chat'),
       textAttribute('gen_ai.request.model', 'gpt-4o'),
+      textAttribute('gen_ai.prompt', `What is ${randomUUID()}?`),
       { key: 'gen_ai.usage.input_tokens', value: tokens },
     ],
   })
@@ -85,15 +90,19 @@ function makeSpan(): OtlpSpan {
 
 const ROLL_UP_MS = 60_000
 
-/** Waits for the leader to catch up. */
-async function auditRollUps(sql: Database): Promise<number> {
+/** Waits for the leaders of the roll-ups and of the search to catch up. */
+async function untilCaughtUp(sql: Database): Promise<void> {
   const started = performance.now()
-  while ((await sql`select from touched_traces limit 1`).length > 0) {
+  const isBehind = async (): Promise<boolean> => {
+    const rows = await sql`
+      (select from touched_traces limit 1) union all (select from traces_to_extract limit 1)`
+    return rows.length > 0
+  }
+  while (await isBehind()) {
     if (performance.now() - started > ROLL_UP_MS)
       throw new Error(`the roll-ups were not up to date within ${ROLL_UP_MS / 1000} s`)
     await delay(50)
   }
-  return countWrongRollUps(sql)
 }
 
 /** Kills and hinders collector and database while clients send, and then counts what is stored. */
@@ -108,13 +117,25 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
     await Promise.all(ledgers.map((ledger) => ledger.stop()))
     const ids = ledgers.flatMap(({ acknowledged }) => acknowledged)
     const found = await asAdmin(stage, (sql) => audit(sql, ids))
-    const wrongRollUps = await asAdmin(stage, auditRollUps)
+    await asAdmin(stage, untilCaughtUp)
+    const wrongRollUps = await asAdmin(stage, countWrongRollUps)
+    const unfoundTexts = await asAdmin(stage, countUnfoundTexts)
     const { rows, spans, missing } = found
     const acknowledged = ids.length
     const isStored = missing === 0 && rows === acknowledged && spans === acknowledged
-    const isRight = isStored && wrongRollUps === 0
+    const isRight = isStored && wrongRollUps === 0 && unfoundTexts === 0
+    const { seed } = options
     const exitCode = await closeStage(stage)
-    return { ...found, seed: options.seed, acknowledged, faults, exitCode, wrongRollUps, isRight }
+    return {
+      ...found,
+      seed,
+      acknowledged,
+      faults,
+      exitCode,
+      wrongRollUps,
+      unfoundTexts,
+      isRight,
+    }
   } catch (error) {
     stage.collector.child.kill('SIGKILL')
     process.kill(stage.server.pid, 'SIGKILL')

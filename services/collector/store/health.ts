@@ -25,7 +25,7 @@ export interface HealthReport {
   readonly clock_skew_ms: number
   /** `stale`: the list of revoked tokens was not read for a minute; the last one still holds. */
   readonly revocations: 'ok' | 'stale'
-  /** In prompts and answers; `unavailable` where the database has no extension pg_trgm. */
+  /** In prompts and answers. */
   readonly search: SearchState
   /** `late`: lists and totals do not show yet what was committed a minute ago. */
   readonly roll_ups: 'ok' | 'late'

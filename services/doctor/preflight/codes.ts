@@ -61,9 +61,6 @@ export const PREFLIGHT_WARNINGS = {
   db_unencrypted:
     'Passwords and data cross the network in the clear. Set envVars.DB_SSLMODE to require, or ' +
     'better to verify-full.',
-  db_search_unavailable:
-    'Texts of traces cannot be searched without the extension pg_trgm. Install it on the server, ' +
-    'with most distributions in the package postgresql-contrib.',
 } as const
 
 /** A code of a warning. */

@@ -158,7 +158,7 @@ async function empty(sql: Database): Promise<void> {
   await ingestAlone(
     sql,
     () => sql`truncate spans, touched_traces, traces, traces_daily, trace_days, usage_hourly,
-      days_to_roll_up, span_texts, traces_to_extract`,
+      days_to_roll_up, text_signatures, traces_to_extract`,
   )
   await sql`checkpoint`
 }

@@ -1,7 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { createLog } from '../../../services/shared/log.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { prepareSearch } from '../../../services/collector/store/search/prepare-search.ts'
 import { sumNextDay } from '../../../services/collector/store/roll-ups/trace-days.ts'
 import { MEASURES } from '../../../services/collector/store/roll-ups/measures.ts'
 
@@ -11,8 +8,6 @@ interface Installation {
   readonly callsADay: number
   readonly traces: number
   readonly crews: number
-  /** Spans whose prompts and answers can be searched, of as many traces. */
-  readonly texts: number
   /** Whose they are. @default 'acme' */
   readonly organization?: string
 }
@@ -24,11 +19,9 @@ export async function fillRollUps(sql: Database, size: Installation): Promise<vo
   await fillTraces(sql, size)
   while (await sumNextDay(sql, 0));
   await fillUsage(sql, size)
-  if (size.texts > 0) await fillTexts(sql, size)
   await sql`vacuum analyze traces`
   await sql`vacuum analyze traces_daily`
   await sql`vacuum analyze usage_hourly`
-  await sql`vacuum analyze span_texts`
 }
 
 async function fillTraces(sql: Database, size: Installation): Promise<void> {
@@ -68,42 +61,3 @@ async function fillUsage(sql: Database, size: Installation): Promise<void> {
 }
 
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'claude-sonnet-4-5', 'gemini-2.5-pro']
-
-/** Two pieces of this repository's own prose in each; one in a thousand has a rare word. */
-async function fillTexts(sql: Database, { days, traces, texts }: Installation): Promise<void> {
-  await sql`set work_mem = '64MB'`
-  await sql`set maintenance_work_mem = '512MB'`
-  const pieces = await prose()
-  await sql`create temp table pieces (nr int primary key, text text not null)`
-  await sql`
-    insert into pieces select nr - 1, text
-    from unnest(${pieces}::text[]) with ordinality as given (text, nr)`
-  await sql.unsafe(`
-    do $$
-    begin
-      for nr in 0..${days + 1} loop
-        execute format('create table span_texts_%s partition of span_texts for values from (%L)
-          to (%L)', nr, current_date - nr, current_date - nr + 1);
-        execute format('alter table span_texts_%s alter column text set statistics 1', nr);
-      end loop;
-    end
-    $$`)
-  await sql`
-    insert into span_texts (start_time, trace_id, span_id, organization, duration_ns, text)
-    select start_time, trace_id, root_span_id, organization, 5, one.text || ' ' || other.text ||
-      case when root_span_id % 1000 = 0 then ' zebra-crossing' else '' end
-    from traces
-    join pieces as one on one.nr = root_span_id * 7919::int8 % ${pieces.length}::int
-    join pieces as other on other.nr = root_span_id * 104729::int8 / 13 % ${pieces.length}::int
-    where root_span_id % ${Math.round(traces / texts)}::int = 0`
-  await prepareSearch(sql, true, createLog({ name: 'bench', level: 'silent' }))
-}
-
-const PIECE = 400
-
-async function prose(): Promise<string[]> {
-  const folder = new URL('../../../docs/', import.meta.url)
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.md'))
-  const files = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))
-  return files.join('\n').match(new RegExp(`[^]{${PIECE}}`, 'g')) ?? []
-}

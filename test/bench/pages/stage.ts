@@ -26,7 +26,7 @@ import { SERVER_SETTINGS } from '../collector/server-settings.ts'
 import { fill } from '../reads/fill.ts'
 import { fillRollUps } from './fill-roll-ups.ts'
 
-const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20, texts: 0 }
+const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20 }
 
 /** A web service over a collector with many traces and a large one, a browser, and a session. */
 export interface Stage {

@@ -115,9 +115,21 @@ describe('the deletion of a trace', () => {
     await send(A, { ...span, attributes })
     await harness.rolledUp()
     await harness.extracted()
-    expect(await stored('span_texts', traceId)).toEqual([A])
+    const signatures = () => harness.sql<{ isThere: boolean }[]>`
+      select signature is not null as is_there from text_signatures
+      where trace_ids @> array[${traceId}::uuid]`
+    expect(await signatures()).toEqual([{ isThere: true }])
+    await harness.sql`create table span_texts_former partition of span_texts default`
+    await harness.sql`
+      insert into span_texts (start_time, trace_id, span_id, organization, text)
+      select start_time, trace_id, span_id, organization, 'of an earlier version' from spans
+      where trace_id = ${traceId}::uuid`
     await remove(traceId, { organization: A })
     expect(await stored('span_texts', traceId)).toEqual([])
+    expect((await signatures()).filter(({ isThere }) => isThere)).toEqual([])
+    await harness.rolledUp()
+    await harness.extracted()
+    expect(await signatures()).toEqual([])
   })
 
   it('touches no other organization, and shows no difference between theirs and none', async () => {

@@ -247,7 +247,7 @@ describe('the lists of the read API', () => {
     const short = Array.from({ length: 12 }, (_, i) => spanAt(hour + 1000 + i, 5, crew))
     const found = spanAt(hour, 1000, crew, textAttribute('tier', 'gold'))
     await send(...short, found)
-    const limits = { traces: 10, lookUps: 10, found: 10 }
+    const limits = { traces: 10, lookUps: 10, named: 10 }
     const list = (query: string) =>
       listTraces(reader, readListQuery(new URLSearchParams(`crew=crew-many&${query}`)), limits)
     for (const query of ['min_duration_ms=1000', 'attribute=tier=gold']) {

@@ -46,6 +46,11 @@ describe('the search in prompts and answers', () => {
     expect(response.status).toBe(200)
     return ((await response.json()) as Page).traces
   }
+  const signedTraces = async (): Promise<string[]> => {
+    const rows = await harness.sql<{ id: string }[]>`
+      select replace(unnest(trace_ids)::text, '-', '') as id from text_signatures`
+    return rows.map(({ id }) => id)
+  }
   const idsOf = (traces: Page['traces']): string[] => traces.map(({ trace_id }) => trace_id)
 
   it('finds traces by what was asked, answered or passed to a tool, and shows where', async () => {
@@ -102,7 +107,7 @@ describe('the search in prompts and answers', () => {
     const last = spanOf({ attributes: [...call('a common gnu', 'no'), textAttribute('k', 'v')] })
     await send(...calls, last)
     const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
-    const limits = { traces: 100, lookUps: 100, found: 3 }
+    const limits = { traces: 100, lookUps: 100, named: 3 }
     const query = (text: string) => readListQuery(new URLSearchParams(text))
     const listed = async (text: string) =>
       (await listTraces(readers.for(undefined), query(text), limits)).traces
@@ -111,6 +116,33 @@ describe('the search in prompts and answers', () => {
     expect(await listed('text=common%20gnu&attribute=k=v')).toMatchObject([
       { trace_id: last.traceId, match: { span_id: last.spanId } },
     ])
+    await readers.close()
+  })
+
+  it('finds a text that every span of a large trace has', async () => {
+    const { traceId = '' } = spanOf()
+    const calls = Array.from({ length: 450 }, () =>
+      spanOf({ traceId, attributes: call('a herd of saiga', 'yes') }),
+    )
+    await send(...calls, spanOf({ traceId, attributes: call('a lone saiga', 'yes') }))
+    expect(idsOf(await list('text=herd%20of%20saiga'))).toEqual([traceId])
+    expect(idsOf(await list('text=lone%20saiga'))).toEqual([traceId])
+  })
+
+  it('ends in time, with a word, and leaves its connection in order', async () => {
+    const calls = Array.from({ length: 40 }, () =>
+      spanOf({ attributes: call('a slow tapir', 'yes '.repeat(100)) }),
+    )
+    await send(...calls)
+    const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+    const query = readListQuery(new URLSearchParams('text=slow%20tapir'))
+    const limits = { traces: 100, lookUps: 100, named: 100 }
+    for (const organization of [undefined, '']) {
+      const reader = readers.for(organization)
+      const late = listTraces(reader, query, { ...limits, budgetMs: -1 })
+      await expect(late).rejects.toMatchObject({ code: 'timeout' })
+      expect((await listTraces(reader, query, limits)).traces).toHaveLength(40)
+    }
     await readers.close()
   })
 
@@ -130,8 +162,41 @@ describe('the search in prompts and answers', () => {
     })
     await harness.rolledUp()
     await harness.extracted()
-    expect(await harness.sql`select from span_texts where trace_id = ${traceId}::uuid`).toEqual([])
+    expect(await signedTraces()).not.toContain(traceId)
   })
+
+  it('finds texts of an earlier version, and reads them anew with their trace', async () => {
+    const former = spanOf({ attributes: call('a former oryx', 'yes') })
+    await send(former)
+    const { traceId = '' } = former
+    await harness.sql`delete from text_signatures where trace_ids @> array[${traceId}::uuid]`
+    expect(await list('text=former%20oryx')).toEqual([])
+    await harness.sql`create table span_texts_former partition of span_texts default`
+    await harness.sql`
+      insert into span_texts (start_time, trace_id, span_id, organization, text)
+      select start_time, trace_id, span_id, organization, 'A former Oryx' from spans
+      where trace_id = ${traceId}::uuid`
+    const found = { trace_id: traceId, match: { excerpt: 'a former oryx\nyes' } }
+    expect(await list('text=former%20oryx')).toMatchObject([found])
+    await send(spanOf({ traceId, attributes: call('a later oryx', 'no') }))
+    expect(await harness.sql`select from span_texts`).toEqual([])
+    expect(await list('text=former%20oryx')).toMatchObject([found])
+    expect(idsOf(await list('text=later%20oryx'))).toEqual([traceId])
+    await harness.sql`drop table span_texts_former`
+  })
+
+  it('keeps few signatures of texts that come one by one', async () => {
+    const spans = Array.from({ length: 18 }, (_, nr) =>
+      spanOf({ attributes: call(`a single gaur ${nr}`, 'yes') }),
+    )
+    for (const span of spans) await send(span)
+    const [row] = await harness.sql<{ open: number; texts: number }[]>`
+      select count(*)::int as open, sum(texts)::int as texts from text_signatures
+      where organization = '' and start_time > now() - interval '1 hour'`
+    expect(row?.open).toBeLessThanOrEqual(16)
+    expect(row?.texts).toBeGreaterThanOrEqual(18)
+    expect(await list('text=single%20gaur&limit=200')).toHaveLength(18)
+  }, 120_000)
 
   it('reads texts of new days, however many there are already', async () => {
     const now = Date.now()
@@ -153,7 +218,7 @@ describe('the search in prompts and answers', () => {
       attributes: call('an old zebu', 'yes'),
     })
     await send(old)
-    const name = partitionName(day).replace('spans', 'span_texts')
+    const name = partitionName(day).replace('spans', 'text_signatures')
     expect(idsOf(await list('text=old%20zebu'))).toEqual([old.traceId])
     await harness.sql.unsafe(`drop table ${partitionName(day)}`)
     const address = parseAddress(harness.databaseUrl)
@@ -174,23 +239,18 @@ describe('the search in prompts and answers', () => {
     await startRebuild(session)
     session.close()
     await settle()
-    expect(await prepareSearch(harness.sql, false, silent)).toBe('off')
-    expect(await harness.sql`select from span_texts`).toEqual([])
+    expect(await prepareSearch(harness.sql, false)).toBe('off')
+    expect(await signedTraces()).toEqual([])
     const response = await ask(harness, '/api/traces?text=lasting')
     expect(response.status).toBe(400)
     expect(await response.text()).toContain('COLLECTOR_SEARCH=on switches it on')
-    expect(await prepareSearch(harness.sql, true, silent)).toBe('on')
+    expect(await prepareSearch(harness.sql, true)).toBe('on')
     await settle()
   })
 
   it('says in the health report whether it can be used', async () => {
     const health = await fetch(`${harness.collector.url}/health`)
     expect(await health.json()).toMatchObject({ status: 'ok', search: 'on' })
-    await harness.sql`update text_search set state = 'unavailable'`
-    const response = await ask(harness, '/api/traces?text=okapi')
-    expect(response.status).toBe(400)
-    expect(await response.text()).toContain('needs the extension pg_trgm')
-    await harness.sql`update text_search set state = 'on'`
   })
 })
 

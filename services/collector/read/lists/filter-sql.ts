@@ -1,11 +1,21 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { platformService } from '../../../shared/tracing/platform-service.ts'
 import { TERM_KINDS, toTerm } from '../../store/roll-ups/terms.ts'
-import { hasText, isFound } from './found-texts.ts'
-import type { SearchedFilter } from './found-texts.ts'
 import { timestamp } from './sql-parts.ts'
 import type { Fragment } from './sql-parts.ts'
-import type { Attribute } from './trace-filter.ts'
+import type { Attribute, TraceFilter } from './trace-filter.ts'
+
+/** Traces by their organizations and ids. */
+export interface KnownTraces {
+  readonly organizations: readonly string[]
+  readonly traceIds: readonly string[]
+}
+
+/** A filter whose text was looked for, and its attribute where a condition cannot do that. */
+export type SearchedFilter = TraceFilter & {
+  readonly found?: KnownTraces | undefined
+  readonly holders?: KnownTraces | undefined
+}
 
 /** What an index finds: the conditions for rows of `listed_traces as traces`. */
 export function indexedConditions(sql: Queryable, filter: SearchedFilter): Fragment {
@@ -18,7 +28,7 @@ export function indexedConditions(sql: Queryable, filter: SearchedFilter): Fragm
     ${from ? sql`and start_time >= ${timestamp(sql, from)}` : sql``}
     ${to ? sql`and start_time < ${timestamp(sql, to)}` : sql``}
     ${filter.trace ? sql`and traces.trace_id = any (${filter.trace}::text[]::uuid[])` : sql``}
-    ${filter.found?.isMany === false ? sql`and ${isFound(sql, filter.found)}` : sql``}
+    ${filter.found ? sql`and ${isFound(sql, filter.found)}` : sql``}
     ${requestsCondition(sql, filter)} ${withTerms(sql, filter)}`
 }
 
@@ -45,8 +55,7 @@ export const hasOtherConditions = (filter: SearchedFilter): boolean =>
   needsLookUps(filter)
 
 /** True for a filter whose conditions are looked up in other tables. */
-export const needsLookUps = ({ attribute, found }: SearchedFilter): boolean =>
-  attribute !== undefined || found?.isMany === true
+export const needsLookUps = ({ attribute }: SearchedFilter): boolean => attribute !== undefined
 
 /** The other conditions: each row of `traces` has to be looked at, and some of its spans. */
 export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragment {
@@ -60,10 +69,7 @@ export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragmen
       high === undefined ? sql`` : sql`and coalesce(${expression} <= ${bound(high)}, false)`,
     ]
   })
-  const { text, found } = filter
-  return sql`true ${ranges}
-    ${withAttribute(sql, filter)}
-    ${text !== undefined && found?.isMany === true ? sql`and ${hasText(sql, text)}` : sql``}`
+  return sql`true ${ranges} ${withAttribute(sql, filter)}`
 }
 
 function withAttribute(sql: Queryable, { attribute, holders }: SearchedFilter): Fragment {
@@ -114,4 +120,10 @@ const hasAttribute = (sql: Queryable, { key, value }: Attribute): Fragment => sq
           select id from resources where resources.attributes ->> ${key}::text = ${value}
         )
       )
+  )`
+
+/** The trace is one of those that were found. */
+const isFound = (sql: Queryable, { organizations, traceIds }: KnownTraces): Fragment => sql`
+  (organization, trace_id) in (
+    select * from unnest(${organizations}::text[], ${traceIds}::text[]::uuid[])
   )`

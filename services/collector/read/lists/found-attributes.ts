@@ -3,8 +3,8 @@ import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../store/spans/distribution.ts'
 import { indexedConditions } from './filter-sql.ts'
-import { searchTexts } from './found-texts.ts'
-import type { KnownTraces, SearchedFilter } from './found-texts.ts'
+import { searchTexts, tooMany as tooManyTexts } from './found-texts.ts'
+import type { KnownTraces, SearchedFilter } from './filter-sql.ts'
 import { writtenOut } from './sql-parts.ts'
 import type { Fragment } from './sql-parts.ts'
 import type { Attribute, TraceFilter } from './trace-filter.ts'
@@ -14,7 +14,9 @@ const MAX_LOOK_UPS = 20_000
 
 /** Looks for the text and the attribute of a filter among all traces that it may find. */
 export async function search(sql: Queryable, filter: TraceFilter): Promise<SearchedFilter> {
-  const searched = await searchTexts(sql, filter)
+  const all = { filter, sort: 'newest' } as const
+  const { filter: searched, stoppedAt } = await searchTexts(sql, all, { wanted: Infinity })
+  if (stoppedAt) throw tooManyTexts()
   const from: Fragment = sql`
     from listed_traces as traces where ${indexedConditions(sql, searched)}`
   return lookUpAttribute(sql, searched, { from })

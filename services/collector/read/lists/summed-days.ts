@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { indexedConditions, requestsCondition } from './filter-sql.ts'
-import type { SearchedFilter } from './found-texts.ts'
+import type { SearchedFilter } from './filter-sql.ts'
 import { timestamp } from './sql-parts.ts'
 import type { Fragment } from './sql-parts.ts'
 

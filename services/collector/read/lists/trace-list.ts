@@ -1,39 +1,26 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import type { TracePage } from '../../../shared/trace-answers/lists.ts'
+import type { TextMatch, TracePage } from '../../../shared/trace-answers/lists.ts'
 import { invalid, readParameters, traceId } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
-import {
-  hasOtherConditions,
-  indexedConditions,
-  needsLookUps,
-  otherConditions,
-} from './filter-sql.ts'
+import { hasOtherConditions, needsLookUps, otherConditions } from './filter-sql.ts'
 import { EXCERPT_MAX, findExcerpts } from './excerpts.ts'
 import { lookUpAttribute } from './found-attributes.ts'
-import { findMatches, keyOf, MAX_FOUND, searchTexts } from './found-texts.ts'
-import type { SearchedFilter } from './found-texts.ts'
+import { MAX_NAMED, searchTexts } from './found-texts.ts'
+import type { SearchedFilter } from './filter-sql.ts'
+import { keyOf } from './span-texts.ts'
 import type { Fragment } from './sql-parts.ts'
 import { shownColumns, toListedTrace } from './listed-trace.ts'
 import type { TraceRow, TraceTexts } from './listed-trace.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
+import { fromNext, isTimed, keyOfSort, keyText, orderOf } from './trace-order.ts'
+import type { Sort } from './trace-order.ts'
 
 const MAX_LIMIT = 200
-
-/** The value by which a list is ordered, each with an index of `traces`. */
-const SORTS = {
-  newest: { key: 'start_time', type: 'timestamptz', direction: 'desc' },
-  oldest: { key: 'start_time', type: 'timestamptz', direction: 'asc' },
-  duration: { key: 'duration_ns', type: 'int8', direction: 'desc' },
-  cost: { key: 'cost_usd', type: 'numeric', direction: 'desc' },
-  tokens: { key: '(input_tokens + output_tokens)', type: 'numeric', direction: 'desc' },
-} as const
-
-type Sort = keyof typeof SORTS
 
 const listParameters = v.object({
   ...filterParameters,
@@ -67,19 +54,19 @@ export function readListQuery(parameters: URLSearchParams): TraceQuery {
   return { filter, sort, limit, after, afterTrace, excerpts }
 }
 
-const isTimed = (sort: Sort): boolean => SORTS[sort].type === 'timestamptz'
-
 /** Traces looked at for one page at the most, when a condition has no index. */
 interface ScanLimits {
   /** For numbers of the trace. */
   readonly traces: number
-  /** For attributes and frequent texts, which are looked up in spans. */
+  /** For attributes, which are looked up in spans, and for those with a text beside others. */
   readonly lookUps: number
-  /** Spans with the text, above which it counts as a frequent one. */
-  readonly found: number
+  /** Traces that may have the text, above which it counts as a frequent one. */
+  readonly named: number
+  /** For a text. */
+  readonly budgetMs?: number
 }
 
-const SCAN_LIMITS: ScanLimits = { traces: 20_000, lookUps: 2000, found: MAX_FOUND }
+const SCAN_LIMITS: ScanLimits = { traces: 20_000, lookUps: 2000, named: MAX_NAMED }
 
 /**
  * One page of the traces; it costs the same however many there are. The start of a root never
@@ -92,12 +79,16 @@ export async function listTraces(
   limits = SCAN_LIMITS,
 ): Promise<TracePage> {
   return reader.ask(async (sql) => {
-    const filter = await searchTexts(sql, limitTo(reader, query.filter), limits.found)
-    const size = scanSize({ ...query, filter }, limits)
-    const placed = { ...query, after: await findPlace(sql, { ...query, filter }) }
+    const limited = { ...query, filter: limitTo(reader, query.filter) }
+    const placed = { ...limited, after: await findPlace(sql, limited) }
+    const size = scanSize(limited, limits)
+    const { filter, matches, stoppedAt } = await searchTexts(sql, placed, {
+      ...limits,
+      wanted: size,
+    })
     const searched = { ...placed, filter: await lookUp(sql, { ...placed, filter }, size) }
-    const page = toPage(await listRows(sql, searched, size), { ...query, size })
-    const textsOf = await findTexts(sql, { ...query, filter }, page.shown)
+    const page = toPage(await listRows(sql, searched, size), { ...query, size, stoppedAt })
+    const textsOf = await findTexts(sql, query, { matches, rows: page.shown })
     return {
       traces: page.shown.map((row) => toListedTrace(row, textsOf(row))),
       next_cursor: page.next ? toCursor({ ...page.next, sort: query.sort }) : null,
@@ -126,31 +117,40 @@ async function findPlace(
   throw invalid('after', 'after must be the id of a trace that can stand in this list.')
 }
 
+interface Matches {
+  readonly matches: ReadonlyMap<string, TextMatch>
+  readonly rows: readonly Row[]
+}
+
 /** What is shown of the texts of traces, by their rows. */
 async function findTexts(
   sql: Queryable,
-  { filter: { text }, excerpts }: SearchedQuery,
-  rows: readonly Row[],
+  { excerpts }: TraceQuery,
+  { matches, rows }: Matches,
 ): Promise<(row: Row) => TraceTexts> {
-  const matches = text === undefined ? undefined : await findMatches(sql, text, rows)
-  const shown = excerpts === undefined ? undefined : await findExcerpts(sql, rows, excerpts)
-  return (row) => ({ match: matches?.get(keyOf(row)), excerpt: shown?.get(keyOf(row)) })
+  const excerptOf = excerpts === undefined ? undefined : await findExcerpts(sql, rows, excerpts)
+  return (row) => ({ match: matches.get(keyOf(row)), excerpt: excerptOf?.(row) })
+}
+
+interface PageLimits {
+  readonly limit: number
+  readonly size: number
+  /** Where the search for a text stopped, if it did. */
+  readonly stoppedAt: Position | undefined
 }
 
 /** The rows of a page, and the one behind which the next page begins. */
-function toPage(rows: readonly Row[], { limit, size }: { limit: number; size: number }) {
+function toPage(rows: readonly Row[], { limit, size, stoppedAt }: PageLimits) {
   const matching = rows.filter(({ matches }) => matches)
   const shown = matching.slice(0, limit)
-  const hasMore = matching.length > limit || rows.at(-1)?.place === size
-  return {
-    shown,
-    next: hasMore ? (matching.length < limit ? rows.at(-1) : shown.at(-1)) : undefined,
-  }
+  const end = stoppedAt ?? (rows.at(-1)?.place === size ? rows.at(-1) : undefined)
+  return { shown, next: matching.length > limit ? shown.at(-1) : end }
 }
 
 function scanSize({ filter, limit }: SearchedQuery, limits: ScanLimits): number {
   if (!hasOtherConditions(filter)) return limit + 1
-  return needsLookUps(filter) ? limits.lookUps : limits.traces
+  const isLookedUp = needsLookUps(filter) || filter.text !== undefined
+  return isLookedUp ? limits.lookUps : limits.traces
 }
 
 interface SearchedQuery extends TraceQuery {
@@ -169,7 +169,7 @@ interface Row extends TraceRow, Omit<Position, 'sort'> {
  */
 function listRows(sql: Queryable, query: SearchedQuery, size: number): Promise<Row[]> {
   const { filter, sort, limit } = query
-  const order = orderOf(sql, sort)
+  const order = orderOf(sql, sort, 'sort_key')
   return sql<Row[]>`
     with looked_at as (
       select organization, trace_id, start_time, ${keyOfSort(sql, sort)} as sort_key,
@@ -188,42 +188,8 @@ function listRows(sql: Queryable, query: SearchedQuery, size: number): Promise<R
     order by place`
 }
 
-/** The traces from which a page is taken. */
-const fromNext = (sql: Queryable, query: SearchedQuery): Fragment => sql`
-  from listed_traces as traces
-  where ${indexedConditions(sql, query.filter)} and ${keyOfSort(sql, query.sort)} is not null
-    ${behind(sql, query)}`
-
-const keyOfSort = (sql: Queryable, sort: Sort): Fragment => sql`${sql.unsafe(SORTS[sort].key)}`
-
 /** Those that `listRows` looks at. */
 function lookUp(sql: Queryable, query: SearchedQuery, limit: number): Promise<SearchedFilter> {
-  const { key, direction } = SORTS[query.sort]
-  const order = [key, 'start_time', 'trace_id', 'organization']
-  const sorted = sql.unsafe(order.map((column) => `${column} ${direction}`).join(', '))
-  const from: Fragment = sql`${fromNext(sql, query)} order by ${sorted}`
+  const from: Fragment = sql`${fromNext(sql, query)} order by ${orderOf(sql, query.sort)}`
   return lookUpAttribute(sql, query.filter, { from, limit })
-}
-
-/** Of a list and, in the same direction, of the rows with the same value. */
-const orderOf = (sql: Queryable, sort: Sort): Fragment => {
-  const { direction } = SORTS[sort]
-  const columns = ['sort_key', 'start_time', 'trace_id', 'organization']
-  return sql`${sql.unsafe(columns.map((column) => `${column} ${direction}`).join(', '))}`
-}
-
-/** A time without its zone, whatever the session's is. */
-const keyText = (sql: Queryable, sort: Sort): Fragment =>
-  isTimed(sort) ? sql`(placed.sort_key at time zone 'UTC')::text` : sql`placed.sort_key::text`
-
-function behind(sql: Queryable, { sort, after }: TraceQuery): Fragment {
-  if (!after) return sql``
-  const { key, type, direction } = SORTS[sort]
-  const isBehind = sql.unsafe(direction === 'desc' ? '<' : '>')
-  const place = sql`${`${after.startTime}Z`}::text::timestamptz, ${after.traceId}::text::uuid,
-    ${after.organization}::text`
-  if (isTimed(sort)) return sql`and (start_time, trace_id, organization) ${isBehind} (${place})`
-  const value = sql`${after.sortKey}::text::${sql.unsafe(type)}`
-  return sql`
-    and (${sql.unsafe(key)}, start_time, trace_id, organization) ${isBehind} (${value}, ${place})`
 }

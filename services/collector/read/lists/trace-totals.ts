@@ -8,7 +8,7 @@ import { COUNT_COLUMNS, DURATION_RANGE } from '../../store/roll-ups/trace-days.t
 import { readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { search } from './found-attributes.ts'
-import type { SearchedFilter } from './found-texts.ts'
+import type { SearchedFilter } from './filter-sql.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
 import type { TokenCounts } from './listed-trace.ts'

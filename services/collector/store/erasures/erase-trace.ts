@@ -111,20 +111,31 @@ async function refuseSpans(tx: Transaction, erasure: Erasure): Promise<string> {
   return row?.id ?? ''
 }
 
-/** The note lets the leader of the roll-ups take the trace out of them, with what it added. */
+/**
+ * The notes let the leader of the roll-ups take the trace out of them, with what it added, and that
+ * of the search make signatures anew. Until then these have nothing of any text.
+ */
 async function deleteSpans(
   tx: Transaction,
   id: string,
   { traceId, organization }: Erasure,
 ): Promise<Erased> {
   const ofTrace = tx`trace_id = ${traceId}::text::uuid and organization = ${organization}`
-  const [day] = await tx<{ first: string }[]>`
-    select (coalesce(min(start_time), now()) at time zone 'UTC')::date::text as first
+  const [days] = await tx<{ first: string; last: string }[]>`
+    select (coalesce(min(start_time), now()) at time zone 'UTC')::date::text as first,
+      (coalesce(max(start_time), now()) at time zone 'UTC')::date::text as last
     from spans where ${ofTrace}`
   const { count } = await tx`delete from spans where ${ofTrace}`
   await tx`
     insert into touched_traces (organization, day, trace_ids)
-    values (${organization}, ${day?.first ?? ''}::text::date, uuid_send(${traceId}::text::uuid))`
+    select ${organization}::text, day::date, uuid_send(${traceId}::text::uuid)
+    from generate_series(
+      ${days?.first ?? ''}::text::timestamp, ${days?.last ?? ''}::text::timestamp,
+      interval '1 day'
+    ) as day`
+  await tx`
+    update text_signatures set signature = null
+    where trace_ids @> array[${traceId}::text::uuid] and organization = ${organization}`
   await tx`delete from span_texts where ${ofTrace}`
   await tx`delete from span_rejects where ${ofTrace}`
   const [row] = await tx<Erased[]>`

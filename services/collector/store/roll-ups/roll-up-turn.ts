@@ -143,7 +143,7 @@ export const startRebuild = (session: Session): Promise<string> =>
     -- Who sums a day up holds what is emptied here.
     select pg_advisory_xact_lock(${SUMS_LOCK});
     truncate traces, traces_daily, trace_days, usage_hourly, touched_traces, days_to_roll_up,
-      span_texts, traces_to_extract;
+      text_signatures, span_texts, traces_to_extract;
     insert into days_to_roll_up (day)
     select to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')
     from pg_inherits where inhparent = 'spans'::regclass and not inhdetachpending;

@@ -4,9 +4,11 @@ import type { Message, Messages, Part } from '../../../shared/trace-answers/one-
 const MAX_SIDE = 1024
 /** Half of a character that is written as two. */
 const CUT_CHARACTER = /[\uD800-\uDBFF]$/
+/** Half of a character without the other one: JSON can write it, and no text has it. */
+const HALF_CHARACTER = /\p{Surrogate}/gu
 
 /** A part of what a span was given and what it answered, one after the other. */
-interface Excerpt {
+export interface Excerpt {
   readonly text: string
   /** Where the message that asks begins, the last of the input's; null without one. */
   readonly askedAt: number | null
@@ -38,7 +40,7 @@ export function excerptOf({ input, output }: Messages): Excerpt {
   const last = asking < 0 || textOf(input[asking]) === '' ? undefined : kept.at(-1)
   const text = [question, answer].filter((each) => each !== '').join('\n')
   return {
-    text,
+    text: text.replace(HALF_CHARACTER, '\uFFFD'),
     askedAt: last === undefined ? null : question.length - last.length,
     answeredAt: answer === '' ? null : text.length - answer.length,
   }

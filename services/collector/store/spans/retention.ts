@@ -170,11 +170,13 @@ async function dropDistributed(sql: Database, { name }: Partition, log: Log): Pr
   }
 }
 
-/** Drops the texts of days whose spans are gone. */
+/** Drops what the search has of days whose spans are gone. */
 async function dropTexts(sql: Database): Promise<void> {
   const kept = new Set((await listPartitions(sql)).map(({ day }) => day))
-  for (const partition of await listPartitions(sql, 'span_texts')) {
-    if (!kept.has(partition.day)) await detachAndDrop(sql, partition, 'span_texts')
+  for (const table of ['text_signatures', 'span_texts']) {
+    for (const partition of await listPartitions(sql, table)) {
+      if (!kept.has(partition.day)) await detachAndDrop(sql, partition, table)
+    }
   }
 }
 
@@ -197,14 +199,15 @@ export async function partitionSizes(sql: Database): Promise<{ name: string; byt
     select name, bytes::float8 as bytes from day_sizes() order by name limit 1000`
 }
 
-/** Bytes of the roll-ups and their notes. */
+/** Bytes of the roll-ups and the search, and their notes. */
 export async function rollUpSize(sql: Database): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
     select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
       + pg_total_relation_size('traces_daily') + pg_total_relation_size('touched_traces')
       + pg_total_relation_size('traces_to_extract') + (
         select coalesce(sum(pg_total_relation_size(inhrelid)), 0)
-        from pg_inherits where inhparent = 'span_texts'::regclass
+        from pg_inherits
+        where inhparent in ('text_signatures'::regclass, 'span_texts'::regclass)
       ))::float8 as bytes`
   return row?.bytes ?? 0
 }

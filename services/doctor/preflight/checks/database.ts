@@ -45,15 +45,10 @@ async function examine(sql: Database, host: string): Promise<Result> {
     select current_setting('server_version') as version,
       current_setting('server_version_num')::int / 10000 as major,
       current_database() as database, current_user as "user",
-      coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted,
-      exists (select from pg_available_extensions where name = 'pg_trgm') as searchable`
-  const { version, major, database, user, encrypted, searchable } = server
-  const warnings = [
-    ...(encrypted || LOOPBACK.test(host)
-      ? []
-      : [warning('db_unencrypted', 'the connection is not encrypted')]),
-    ...(searchable ? [] : [warning('db_search_unavailable', 'there is no extension pg_trgm')]),
-  ]
+      coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted`
+  const { version, major, database, user, encrypted } = server
+  const isSafe = encrypted || LOOPBACK.test(host)
+  const warnings = isSafe ? [] : [warning('db_unencrypted', 'the connection is not encrypted')]
   const details = {
     version,
     database,
@@ -82,7 +77,6 @@ interface Server {
   readonly database: string
   readonly user: string
   readonly encrypted: boolean
-  readonly searchable: boolean
 }
 
 const REFUSED_LOGINS = new Set(['28P01', '28000', '42501'])
