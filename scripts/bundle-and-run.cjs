@@ -3,6 +3,7 @@
 // takes for it: its packages are in the bundle, it is bundled only after a change of its sources,
 // and V8 reads what it compiled the last time. The bundle is CommonJS, because cdk8s is, and so
 // is this file, which then starts without Node's loader of modules.
+const { isAscii } = require('node:buffer')
 const fs = require('node:fs')
 const { createRequire } = require('node:module')
 const path = require('node:path')
@@ -104,8 +105,9 @@ async function build() {
 
 /** Runs the bundle as Node runs a file of CommonJS, with what V8 made of it the last time. */
 function run() {
-  // esbuild writes ASCII.
-  const code = fs.readFileSync(bundle, 'latin1')
+  const bytes = fs.readFileSync(bundle)
+  // What esbuild writes is ASCII but for tagged templates; a text of single bytes is read sooner.
+  const code = bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
   // V8 compares nothing but the length of a source, so the name says which one it was.
   const compiled = `${bundle}.${process.version}-${changedAt(bundle)}`
   const known = changedAt(compiled) === undefined ? undefined : fs.readFileSync(compiled)
