@@ -127,7 +127,8 @@ create view open_deployments as
 -- Brings the lines up to date: puts the runs of lost workers back into the queue, then counts what
 -- has changed, and looks again at each line that has a change or a run that became due. Returns
 -- true when a run may start. One at a time; its commit need not be flushed, because what is lost
--- with it is only to be done again.
+-- with it is only to be done again. What it looks up is written so that it can only be looked up,
+-- `offset 0` and `any`: a worker may have planned it when the tables were empty.
 create function settle_queue(lost_attempts_max int) returns boolean language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
   set enable_mergejoin = off set enable_sort = off set jit = off
@@ -147,10 +148,10 @@ begin
     perform set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(7310452133);
     update executions set status = 'queued', lost_attempts = lost_attempts + 1,
       lease_id = null, lease_expires_at = null
-    where id in (
+    where id = any (array(
       select id from executions where status = 'running' and lease_expires_at < now()
         and lost_attempts + 1 < lost_attempts_max
-      order by lease_expires_at limit 1000 for update skip locked);
+      order by lease_expires_at limit 1000 for update skip locked));
     at := clock_timestamp();
     with changes as (
         delete from queue_changes where ctid = any (array(
@@ -170,9 +171,9 @@ begin
         on conflict (organization_id) do update set running = o.running + excluded.running,
           started_at = greatest(o.started_at, excluded.started_at)),
       gone as (
-        delete from queue_lines l using touched t
-        where l.deployment_id = t.deployment_id
-          and not exists (select from deployments where id = t.deployment_id)),
+        delete from queue_lines where deployment_id = any (array(
+          select deployment_id from touched t
+          where (select true from deployments where id = t.deployment_id limit 1) is null))),
       lines as (
         insert into queue_lines
         select d.id, d.organization_id, now.running, greatest(l.started_at, t.started_at),
@@ -180,10 +181,14 @@ begin
             and (o.concurrency_max is null or now.running < o.concurrency_max)
             then first.available_at end,
           case when first.available_at > at then first.available_at end
-        from touched t join deployments d on d.id = t.deployment_id
+        from touched t
+          cross join lateral (
+            select id, organization_id from deployments where id = t.deployment_id offset 0) d
           left join lateral (
             select id, concurrency_max from open_deployments where id = d.id offset 0) o on true
-          left join queue_lines l on l.deployment_id = t.deployment_id
+          left join lateral (
+            select running, started_at from queue_lines
+            where deployment_id = t.deployment_id offset 0) l on true
           cross join lateral (select coalesce(l.running, 0) + t.running as running) now
           left join lateral (
             -- By the index of lines alone, which `=` would not ask for: by its order.
@@ -195,12 +200,11 @@ begin
           due_at = excluded.due_at)
     select (select count(*) from changes), array(select distinct organization_id from touched)
     into counted, changed;
-    update queue_organizations o set waiting_since = w.since
-    from unnest(changed) as c (organization_id) left join lateral (
-      select waiting_since as since from queue_lines
-      where organization_id = c.organization_id and waiting_since is not null
-      order by waiting_since limit 1) w on true
-    where o.organization_id = c.organization_id and o.waiting_since is distinct from w.since;
+    update queue_organizations o set waiting_since = (
+      select waiting_since from queue_lines
+      where organization_id = o.organization_id and waiting_since is not null
+      order by waiting_since limit 1)
+    where organization_id = any (changed);
     exit when counted < 10000;
   end loop;
   return exists (select from queue_organizations where waiting_since is not null);
@@ -277,7 +281,7 @@ begin
       update executions e set status = 'running', attempt = e.attempt + 1,
         lease_id = gen_random_uuid(), lease_expires_at = now() + lease,
         started_at = coalesce(e.started_at, now())
-      from due where e.id = due.id
+      where e.id = any (array(select due.id from due))
       returning e.deployment_id, e.id, e.lease_id, e.attempt, e.lost_attempts, e.inputs,
         e.queued_at, e.project_version_id)
   select c.deployment_id, t.id, t.lease_id, t.attempt, t.lost_attempts, t.inputs, t.queued_at,

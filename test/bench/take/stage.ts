@@ -22,6 +22,7 @@ export interface Load {
 
 /** The queue of one checkout, full of runs. */
 export interface Queue {
+  /** Of one connection, so that one process of PostgreSQL does it all. */
   readonly sql: Database
   readonly take: (limit: number) => Promise<runQueue.LeasedRun[]>
 }
@@ -53,7 +54,7 @@ export async function openQueue(url: string, checkout: string, load: Load): Prom
   const database = `take_${Math.random().toString(36).slice(2)}`
   await admin.unsafe(`create database ${database}`)
   await admin.end()
-  const sql = connectDatabase({ ...parseAddress(url), database }, { name: 'bench' })
+  const sql = connectDatabase({ ...parseAddress(url), database }, { name: 'bench', max: 1 })
   await migrate(sql, new URL('migrations/', root), createLog({ name: 'bench', level: 'silent' }))
   await fill(sql, load)
   return { sql, take: (limit) => takeRuns(sql, limit) }
