@@ -127,7 +127,8 @@ create view open_deployments as
 -- Brings the lines up to date: puts the runs of lost workers back into the queue, then counts what
 -- has changed, and looks again at each line that has a change or a run that became due. Returns
 -- true when a run may start. One at a time; its commit need not be flushed, because what is lost
--- with it is only to be done again. What it looks up is written so that it can only be looked up,
+-- with it is only to be done again. Many changes at once are what programs of the release before
+-- left, which settle nothing. What it looks up is written so that it can only be looked up,
 -- `offset 0` and `any`: a worker may have planned it when the tables were empty.
 create function settle_queue(lost_attempts_max int) returns boolean language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
@@ -138,7 +139,7 @@ declare
   counted int;
   changed int[];
 begin
-  for round in 1..100 loop
+  for round in 1..10 loop
     exit when not exists (select from queue_changes)
       and not exists (select from queue_lines where due_at <= clock_timestamp())
       and (select lease_expires_at from executions
@@ -155,7 +156,7 @@ begin
     at := clock_timestamp();
     with changes as (
         delete from queue_changes where ctid = any (array(
-          select ctid from queue_changes limit 10000))
+          select ctid from queue_changes limit 100000))
         returning *),
       due as (
         select deployment_id, organization_id, 0, null::timestamptz from queue_lines
@@ -205,7 +206,7 @@ begin
       where organization_id = o.organization_id and waiting_since is not null
       order by waiting_since limit 1)
     where organization_id = any (changed);
-    exit when counted < 10000;
+    exit when counted < 100000;
   end loop;
   return exists (select from queue_organizations where waiting_since is not null);
 end $$;

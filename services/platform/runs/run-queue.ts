@@ -44,10 +44,10 @@ export interface LeasedRun extends RunFacts {
 /** The proof that a worker still owns a run, and what it knew of it when it took it. */
 export type Lease = Pick<LeasedRun, 'id' | 'leaseId' | 'lostAttempts'>
 
-/** A take looks at up to so many runs of as many lines of as many organizations. */
+/** More are taken in several takes, each of which knows what the one before has taken. */
 const TAKEN_AT_ONCE = 10
-/** Runs that others are taking at this moment are passed; those who take them wake the next. */
-const LOOKS_MAX = 100
+/** Each look takes a run, or passes a line whose runs others are taking. */
+const LOOKS_MAX = 200
 
 /**
  * Takes up to `limit` runs that are due: queued ones, and those whose worker stopped renewing the
@@ -57,15 +57,19 @@ const LOOKS_MAX = 100
 export async function takeRuns(sql: Queryable, limit: number): Promise<LeasedRun[]> {
   const runs: LeasedRun[] = []
   const passed: number[] = []
-  for (let looks = 0; looks < LOOKS_MAX && runs.length < limit; looks += 1) {
-    if (!(await settleQueue(sql))) break
-    const wanted = Math.min(limit - runs.length, TAKEN_AT_ONCE)
-    const rows = await take(sql, wanted, passed)
-    if (rows.length === 0) break
-    for (const row of rows) {
-      if (row.id === null) passed.push(row.deploymentId)
-      else runs.push(row)
+  try {
+    for (let looks = 0; looks < LOOKS_MAX && runs.length < limit; looks += 1) {
+      if (!(await settleQueue(sql))) break
+      const rows = await take(sql, Math.min(limit - runs.length, TAKEN_AT_ONCE), passed)
+      if (rows.length === 0) break
+      for (const row of rows) {
+        if (row.id === null) passed.push(row.deploymentId)
+        else runs.push(row)
+      }
     }
+  } catch (thrown) {
+    // What was taken is this worker's, whatever became of the next take.
+    if (runs.length === 0) throw thrown
   }
   return runs
 }

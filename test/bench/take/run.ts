@@ -12,7 +12,7 @@ const LOADS: readonly Load[] = [
 ]
 const LIMITS = [1, 10]
 const ROUNDS = 200
-/** Of one load and one number of runs; a few rounds are enough for what takes longer. */
+/** Of one load and one limit; a few rounds are enough where each takes long. */
 const SECONDS = 15
 const WARM_UP = 20
 
@@ -65,7 +65,6 @@ export async function run(other?: string): Promise<void> {
       for (const limit of LIMITS) medians.push(...(await measure(queues, limit)))
       await Promise.all(queues.map(({ sql }) => sql.end({ timeout: 5 })))
       const sizes = [load.organizations, load.automations, load.waiting]
-      console.log(JSON.stringify(load), medians)
       rows.push([...sizes.map(String), ...medians.map((ms) => ms.toFixed(2))])
     }
   } finally {
