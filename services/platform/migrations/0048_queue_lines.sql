@@ -115,8 +115,8 @@ create trigger crew_deployments_ended after update of ended_at on crew_deploymen
   execute function note_crew_deployment();
 
 -- The runs of an automation that was stopped wait, and so do those of a crew from source that is to
--- come up. A view, because PostgreSQL plans it into the statements that read it; `limit`, because it
--- would read all crews for `not exists`.
+-- come up. A view, because PostgreSQL plans it into the statements that read it; `limit`, because
+-- for `not exists` it would read all crews.
 create view open_deployments as
   select id, concurrency_max from deployments d
   where halted_at is null
@@ -213,9 +213,10 @@ end $$;
 
 -- Takes up to `wanted` runs, of lines other than those `passed`. Organizations take turns, those
 -- with the fewest runs in progress first, then the one whose last start is the longest ago; so do
--- the automations of each. Returns a row for each run, and one without a run for each line that gave
--- none. It reads at most `wanted` organizations, lines and runs, and shares out as if each line had
--- enough: where one has not, it takes fewer, and the next take finds the line as it is then.
+-- the automations of each. Returns a row for each run, and one without a run for each line that
+-- gave none. It reads at most `wanted` organizations, lines and runs, and shares out as if each
+-- line had enough: where one has not, it takes fewer, and the next take finds the line as it is
+-- then.
 --
 -- It chooses by what `settle_queue` left, which may change meanwhile; two things hold whatever
 -- happens. No run is taken twice: its row is locked, and checked again then. And no automation
@@ -269,7 +270,8 @@ begin
   with lots as materialized (
       select d.id, least(c.share, d.concurrency_max - (
         select count(*) from executions
-        where d.concurrency_max is not null and deployment_id = d.id and status = 'running')) as share
+        where d.concurrency_max is not null and deployment_id = d.id
+          and status = 'running')) as share
       from unnest(chosen, shares) as c (deployment_id, share) cross join lateral (
         select id, concurrency_max from open_deployments where id = c.deployment_id offset 0) d),
     due as materialized (

@@ -74,7 +74,8 @@ async function fill(sql: Database, { organizations, automations, waiting }: Load
     from projects p, project_versions v where p.name = 'Project'`
   await sql`
     insert into deployments (organization_id, project_version_id, name, slug, app_id, status, url)
-    select v.organization_id, v.id, 'automation-' || n, 'automation-' || n, 'app-' || n, d.status, d.url
+    select v.organization_id, v.id, 'automation-' || n, 'automation-' || n, 'app-' || n, d.status,
+      d.url
     from deployments d, generate_series(2, ${automations}) n join lateral (
       select id, organization_id from project_versions order by id
       offset n % ${organizations} limit 1) v on true

@@ -48,7 +48,7 @@ async function fill(sql: Database): Promise<void> {
     from projects p, project_versions v where p.name = 'P'`
   await sql`
     insert into deployments (organization_id, project_version_id, name, slug, app_id, status, url)
-    select v.organization_id, v.id, 'a' || n || v.id, 'a' || n || '-' || v.id, 'a' || n || '-' || v.id,
+    select v.organization_id, v.id, 'a' || n, 'a' || n || '-' || v.id, 'a' || n || '-' || v.id,
       d.status, d.url
     from deployments d, project_versions v join projects p on p.id = v.project_id and p.name = 'P',
       generate_series(1, ${AUTOMATIONS / 30}) n`
@@ -113,7 +113,8 @@ describe('what the queue reads', () => {
       const { sql, plans } = await openExplaining()
       await seedAutomation(sql, { organization: 'Acme', slug: 'first' })
       if (what === 'something') await at.sql`analyze`
-      await at.sql`insert into executions (deployment_id, inputs) select min(id), '{}' from deployments`
+      await at.sql`
+        insert into executions (deployment_id, inputs) select min(id), '{}' from deployments`
       for (let looks = 0; looks < 2; looks += 1) await takeRuns(sql, 1)
       if (what === 'nothing') await fill(at.sql)
       await at.sql`

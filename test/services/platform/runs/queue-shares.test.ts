@@ -91,7 +91,7 @@ async function simulate(organizations: readonly Organization[]): Promise<number[
 }
 
 describe('the slots of the workers', () => {
-  it('are shared out among organizations alike, however many automations they have and however long their runs last', async () => {
+  it('are shared out alike, whatever the automations and the length of runs', async () => {
     const shares = await simulate(await createOrganizations())
     expect(jainIndex(shares)).toBeGreaterThanOrEqual(0.98)
   }, 120_000)
