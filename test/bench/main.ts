@@ -20,6 +20,8 @@ test/bench/README.md has the method.
   pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
                    behind it keeps the data for the next time
   queue            runs a second with 1, 10 and 50 workers, and what a run costs
+  take [DIR]       what it costs a worker to take runs, from 20 to 10,000 automations and 1,000 to
+                   1,000,000 waiting runs; and with the queue of another checkout, in turns
   journal          the time between two steps of a run, with its journal, with a budget, and
                    without, and a bare commit beside it; a directory behind it holds the data of
                    PostgreSQL, such as /dev/shm, which has no disk; names of loads behind that
@@ -53,6 +55,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   search: async (calls) => (await import('./search/run.ts')).run(calls),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   queue: async () => (await import('./queue/run.ts')).run(),
+  take: async (directory) => (await import('./take/run.ts')).run(directory),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   pace: async (format) => (await import('./pace/run.ts')).run({ isJson: format === '--json' }),

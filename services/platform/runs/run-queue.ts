@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import type { Failure, Usage } from './runs.ts'
@@ -44,136 +44,66 @@ export interface LeasedRun extends RunFacts {
 /** The proof that a worker still owns a run, and what it knew of it when it took it. */
 export type Lease = Pick<LeasedRun, 'id' | 'leaseId' | 'lostAttempts'>
 
-/** Any number that nothing else locks: workers choose one after the other. */
-const LOCK = 7_310_452_118
-/** A worker that is cut off while it chooses holds up the others for so long. */
-const CHOICE_TIMEOUT_MS = 5000
+/** More are taken in several takes, each of which knows what the one before has taken. */
+const TAKEN_AT_ONCE = 10
+/** Each look takes a run, or passes a line whose runs others are taking. */
+const LOOKS_MAX = 200
 
 /**
- * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two
- * workers never take the same one. Organizations take turns, those with the fewest runs in progress
- * first; so do the automations of each, and none exceeds its own limit.
+ * Takes up to `limit` runs that are due: queued ones, and those whose worker stopped renewing the
+ * lease. Two workers never take the same one. Organizations take turns, those with the fewest runs
+ * in progress first; so do the automations of each, and none exceeds its own limit.
  */
-export async function takeRuns(sql: Database, limit: number): Promise<LeasedRun[]> {
-  if (!(await hasDueRuns(sql))) return []
-  return sql.begin(async (tx) => {
-    // A statement of its own: the next one has to see what the worker before has taken.
-    await tx`
-      select set_config('idle_in_transaction_session_timeout', ${String(CHOICE_TIMEOUT_MS)}, true),
-        pg_advisory_xact_lock(${LOCK})`
-    return take(tx, limit)
-  })
-}
-
-/** Two looks at indexes, and no lock: a kickoff wakes all workers, and most find nothing. */
-async function hasDueRuns(sql: Database): Promise<boolean> {
-  const due = await sql`
-    select where exists (select from executions where status = 'queued' and available_at <= now())
-      or exists (select from executions where status = 'running' and lease_expires_at < now())`
-  return due.length > 0
+export async function takeRuns(sql: Queryable, limit: number): Promise<LeasedRun[]> {
+  const runs: LeasedRun[] = []
+  const passed: number[] = []
+  try {
+    for (let looks = 0; looks < LOOKS_MAX && runs.length < limit; looks += 1) {
+      if (!(await settleQueue(sql))) break
+      const rows = await take(sql, Math.min(limit - runs.length, TAKEN_AT_ONCE), passed)
+      if (rows.length === 0) break
+      for (const row of rows) {
+        if (row.id === null) passed.push(row.deploymentId)
+        else runs.push(row)
+      }
+    }
+  } catch (thrown) {
+    // What was taken is this worker's, whatever became of the next take.
+    if (runs.length === 0) throw thrown
+  }
+  return runs
 }
 
 /**
- * The one statement that chooses. Workers run it one after the other, so it can count what the
- * others have taken: `skip locked` alone would share the rows out, but knows neither turns nor a
- * limit for each automation.
- *
- * - `taken`: a new lease, which every later write of the worker has to present. A run that was
- *   `running` was lost, and counts one more lost attempt.
- * - `turns`: the time of the choice, not `now()`, which is when the wait for the lock began.
- *
- * The last part adds all that a worker needs to begin.
+ * Counts what has changed since the last look, and returns false when no run may start: a kickoff
+ * wakes all workers, and most find nothing.
  */
-function take(sql: Queryable, limit: number) {
-  return sql<LeasedRun[]>`
-    ${choose(sql, limit)},
-    taken as (
-      update executions e set status = 'running', attempt = attempt + 1,
-        lost_attempts = lost_attempts + (e.status = 'running')::int, lease_id = gen_random_uuid(),
-        lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS}),
-        started_at = coalesce(started_at, now())
-      from due where e.id = due.id
-      returning e.id, e.lease_id, e.attempt, e.lost_attempts, e.inputs, e.queued_at,
-        e.deployment_id, e.project_version_id),
-    turns as (
-      insert into queue_turns
-      select distinct deployment_id, (select clock_timestamp()) from taken
-      on conflict (deployment_id) do update set taken_at = excluded.taken_at)
-    select t.id, t.lease_id, t.attempt, t.lost_attempts, t.inputs, t.queued_at, t.deployment_id,
-      t.project_version_id, d.automation_id, d.name as automation_name, d.slug, d.organization_id,
-      crew.url, crew.automation_id as crew_automation_id, v.definition
-    from taken t join deployments d on d.id = t.deployment_id
+async function settleQueue(sql: Queryable): Promise<boolean> {
+  const [queue] = await sql<[{ mayStart: boolean }]>`
+    select settle_queue(${LOST_ATTEMPTS_MAX}) as may_start`
+  return queue.mayStart
+}
+
+/** A line that gave no run: others are taking what is in it, or it was closed meanwhile. */
+interface EmptyLine {
+  readonly deploymentId: number
+  readonly id: null
+}
+
+/**
+ * Takes runs with a new lease each, which every later write of the worker has to present, and adds
+ * all that a worker needs to begin.
+ */
+function take(sql: Queryable, wanted: number, passed: readonly number[]) {
+  return sql<(LeasedRun | EmptyLine)[]>`
+    select t.*, d.automation_id, d.name as automation_name, d.slug, d.organization_id, crew.url,
+      crew.automation_id as crew_automation_id, v.definition
+    from take_runs(${wanted}, make_interval(secs => ${LEASE_SECONDS}), ${passed}::int[]) t
+      join deployments d on d.id = t.deployment_id
       join deployments crew on crew.id = coalesce(d.runs_on, d.id)
-      join project_versions v on v.id = t.project_version_id
+      left join project_versions v on v.id = t.project_version_id
     order by t.queued_at`
 }
-
-/**
- * Locks the runs to take, in `due`.
- *
- * - `busy`: the runs in progress, by automation. A run whose lease ran out is none of them: its
- *   worker is lost, and it waits again.
- * - `lines`: each automation is a line of its own, beside what its organization has in progress.
- *   The runs of an automation that was stopped wait, and so do those of a crew from source that is
- *   to come up.
- * - `heads`: the first `limit` runs of each line. Two reads, because queued runs and lost ones are
- *   in two partial indexes, which an `or` would not use. So the cost grows with the automations,
- *   not with the runs that wait; `between` instead of `=`, because only the index of lines has the
- *   order that it asks for: PostgreSQL would read all that wait, once for each line, by their age.
- *   `turn` is the number of runs that the automation would then have in progress: none exceeds its
- *   own limit.
- * - `waiting`: the same for organizations. Within one the idlest automation is first, then the one
- *   whose last start is the longest ago, then age. Runs in progress alone would not do: where there
- *   are more automations than slots, all that wait have none.
- * - `due`: the first `limit` of all, by organizations likewise. They are locked here, because a run
- *   may be stopped, or its lease renewed, by somebody who does not choose; `skip locked` leaves
- *   such a run to the next look instead of waiting for it. The status is checked again, because a
- *   granted lock shows the newest row, not the one that was read above.
- */
-const choose = (sql: Queryable, limit: number) => sql`
-  with busy as (
-    select deployment_id, count(*) as running from executions
-    where status = 'running' and lease_expires_at >= now() group by deployment_id),
-  lines as (
-    select d.id, d.organization_id, coalesce(d.concurrency_max, 2147483647) as concurrency_max,
-      coalesce(b.running, 0) as running, t.taken_at,
-      coalesce(sum(b.running) over organization, 0) as organization_running,
-      max(t.taken_at) over organization as organization_taken_at,
-      d.halted_at is null
-        and (d.status not in ('Crew is Provisioning', 'Crew is Offline') or not exists (
-          select from crew_deployments c
-          where c.deployment_id = d.id and c.ended_at is null)) as is_open
-    from deployments d left join busy b on b.deployment_id = d.id
-      left join queue_turns t on t.deployment_id = d.id
-    window organization as (partition by d.organization_id)),
-  heads as (
-    select l.*, e.id as execution_id, e.available_at,
-      l.running + row_number() over (partition by l.id order by e.available_at) as turn
-    from lines l cross join lateral (
-      (select id, available_at from executions
-        where deployment_id between l.id and l.id and status = 'queued'
-          and available_at <= now()
-        order by deployment_id, available_at limit ${limit})
-      union all
-      (select id, available_at from executions
-        where deployment_id = l.id and status = 'running' and lease_expires_at < now()
-          and lost_attempts + 1 < ${LOST_ATTEMPTS_MAX}
-        order by available_at limit ${limit})) e
-    where l.is_open and l.running < l.concurrency_max),
-  waiting as (
-    select execution_id, available_at, organization_taken_at,
-      organization_running + row_number() over (
-        partition by organization_id
-        order by turn, taken_at nulls first, available_at) as organization_turn
-    from heads where turn <= concurrency_max),
-  due as (
-    select id from executions
-    where id in (
-        select execution_id from waiting
-        order by organization_turn, organization_taken_at nulls first, available_at
-        limit ${limit})
-      and (status = 'queued' or (status = 'running' and lease_expires_at < now()))
-    for update skip locked)`
 
 /** A run that was ended because its workers died too often. */
 export interface LostRun extends RunFacts {

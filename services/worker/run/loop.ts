@@ -18,6 +18,11 @@ interface Turning {
 }
 
 const GIVE_UP_EVERY_MS = 10_000
+/**
+ * The shortest time between the beginnings of two looks: runs that end in it are followed together.
+ * A worker that waits for work looks at once.
+ */
+const PACE_MS = 10
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
@@ -90,7 +95,7 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
 
   async function goRound(): Promise<void> {
     while (!stopping) {
-      await look()
+      await Promise.all([look(), sleep(PACE_MS)])
       cameRoundAt = performance.now()
       if (!stopping) await bell.wait(pollMs)
     }

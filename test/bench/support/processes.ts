@@ -35,6 +35,10 @@ export const parentOf = (pid: number): number | undefined => readStat(pid)?.pare
 /** CPU seconds that a process has used, in steps of 10 ms. NaN where there is no `/proc`. */
 export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
 
+/** The milliseconds that a process has run on a processor, to the nanosecond; only on Linux. */
+export const runMsOf = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+
 const processIds = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger)
 
 /** How many children a process has. 0 where there is no `/proc`. */

@@ -34,6 +34,25 @@ describe('the queue of runs', () => {
     expect(new Set(ids).size).toBe(20)
   })
 
+  it('hands over the runs that it has taken when it cannot take the rest', async () => {
+    await at.sql`
+      create function fail_at_ten() returns trigger language plpgsql as $$
+      begin
+        if (select count(*) from executions where status = 'running') >= 10 then
+          raise 'the disk is full';
+        end if;
+        return new;
+      end $$`
+    await at.sql`
+      create trigger fails_at_ten before update on executions
+      for each row when (new.status = 'running') execute function fail_at_ten()`
+    for (let i = 0; i < 15; i += 1) await at.enqueue()
+    expect(await takeRuns(at.sql, 15)).toHaveLength(10)
+    await expect(takeRuns(at.sql, 5)).rejects.toThrow('the disk is full')
+    await at.sql`drop function fail_at_ten cascade`
+    expect(await takeRuns(at.sql, 15)).toHaveLength(5)
+  })
+
   it('hands over what a worker needs: inputs, the definition, where the crew is', async () => {
     await at.enqueue({ topic: 'whales' })
     const taken = await at.takeOne()

@@ -60,6 +60,24 @@ describe('the loop of a worker', () => {
     await loop.stop(1000)
   })
 
+  it('follows runs that end together with one look', async () => {
+    const limits: number[] = []
+    const ends: (() => void)[] = []
+    const loop = loopWith({
+      concurrency: 5,
+      async take(limit) {
+        limits.push(limit)
+        return limits.length === 1 ? [run, run, run] : []
+      },
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    await expect.poll(() => ends).toHaveLength(3)
+    for (const end of ends) end()
+    await expect.poll(() => limits).toEqual([5, 5])
+    await loop.stop(1000)
+    expect(limits).toEqual([5, 5])
+  })
+
   it('goes on when the queue cannot be read, and when a run raises', async () => {
     let looks = 0
     const loop = loopWith({
