@@ -50,6 +50,7 @@ function schemasOf<Owner, Row extends Identified>({
   fields,
   facts,
   secret,
+  verbs,
 }: Shown<Owner, Row>): Record<string, object> {
   const { type, list } = namesOf(kind)
   const all = Object.entries<Field>(fields)
@@ -72,9 +73,11 @@ function schemasOf<Owner, Row extends Identified>({
       properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
     },
     [type]: closed(row),
-    [`${type}Values`]: closed(
-      Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
-    ),
+    ...(verbs.create !== undefined && {
+      [`${type}Values`]: closed(
+        Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
+      ),
+    }),
     [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
     ...(secret && { [`${type}WithSecret`]: closed({ ...row, [secret.key]: shownOnce }) }),
   }
