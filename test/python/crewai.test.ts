@@ -47,11 +47,11 @@ beforeAll(async () => {
 })
 afterAll(() => model.stop())
 
-/** What that many calls of the model have used. */
-const usageOf = (calls: number) => ({
+/** What that many calls of the model have used. CrewAI 1.9 leaves out what was cached. */
+const usageOf = (version: string, calls: number) => ({
   input_tokens: 10 * calls,
   output_tokens: 5 * calls,
-  cached_input_tokens: 4 * calls,
+  ...(version.startsWith('1.9.') ? {} : { cached_input_tokens: 4 * calls }),
 })
 
 const stops: (() => Promise<unknown>)[] = []
@@ -154,7 +154,7 @@ describe.skipIf(!hasUv).each(tried)('CrewAI %s behind the package crew-runtime',
     expect(endOf(made)).toMatchObject({
       type: 'crew_completed',
       output: 'Words of the model',
-      usage: usageOf(calls.length),
+      usage: usageOf(version, calls.length),
     })
     expect(log()).not.toContain(MODEL_KEY)
   })
@@ -166,7 +166,7 @@ describe.skipIf(!hasUv).each(tried)('CrewAI %s behind the package crew-runtime',
     const first = await attempt(url, kickoffOf(inputs))
     const calls = model.asked.length - before
     expect(problemsOf(first, { isJournaled: true, secrets: [MODEL_KEY] })).toEqual([])
-    const end = { type: 'crew_completed', usage: usageOf(calls) }
+    const end = { type: 'crew_completed', usage: usageOf(version, calls) }
     expect(endOf(first)).toMatchObject(end)
     expect(JSON.parse(String(Object(endOf(first)).output))).toEqual({ title: 'On bees', points: 3 })
     expect(callsOf(first)).toEqual(['count: count_letters({"text": "bees"}) = 4 letters'])
