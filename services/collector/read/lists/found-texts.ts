@@ -5,7 +5,7 @@ import { fold, soughtHashes } from '../../store/search/signature.ts'
 import { toHexId } from '../span-json.ts'
 import type { Position } from './cursor.ts'
 import type { KnownTraces, SearchedFilter } from './filter-sql.ts'
-import { keyOf, lookIntoTexts } from './span-texts.ts'
+import { keyOf, lookIntoTexts, toPattern } from './span-texts.ts'
 import type { KnownTrace, SpanText, TimedTrace } from './span-texts.ts'
 import type { Fragment } from './sql-parts.ts'
 import { timestamp } from './sql-parts.ts'
@@ -184,8 +184,6 @@ function bitsOf(sql: Queryable, text: string): Fragment {
   })
   return sql`${sql.unsafe(rows.join(' & '))}`
 }
-
-const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
 
 interface Candidate extends TimedTrace, Omit<Position, 'sort'> {}
 

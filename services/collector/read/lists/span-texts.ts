@@ -139,7 +139,7 @@ const distributedTextsOf: TextsOf = (sql, traces, { order, letters, limit }) => 
     from live_spans as spans join given
       on given.trace_id = spans.trace_id and given.organization = spans.organization
     where ${inDays(sql, traces)} and ${sql.unsafe(HAS_TEXTS)} and ${isMember(sql)}
-      and ${hasLetters(sql, letters)}
+      and ${hasLettersOnNode(sql, letters)}
   ) as found
   where place <= ${limit} order by place`
 
@@ -171,16 +171,31 @@ const STORED = `lower(concat(spans.attributes, ' ', ${small('spans.payload')}, '
 /** Letters whose small form is one of ASCII, as they stand in a text, or escaped in JSON. */
 const LARGE_FORMS = { i: ['İ', '\\u0130'], k: ['\u212a', '\\u212a'] } as const
 
-/** Whether letters are in what is stored, as which they are in a text without any doubt. */
-function hasLetters(sql: Queryable, letters: string | undefined): Fragment {
-  if (letters === undefined) return sql`true`
-  const others = Object.entries(LARGE_FORMS).flatMap(([letter, forms]) =>
+/** The letters, and the ways in which others that are the same in small form are stored. */
+const formsOf = (letters: string): readonly string[] => [
+  letters,
+  ...Object.entries(LARGE_FORMS).flatMap(([letter, forms]) =>
     letters.includes(letter) ? forms : [],
-  )
-  return sql`
+  ),
+]
+
+/** Whether letters are in what is stored, as which they are in a text without any doubt. */
+const hasLetters = (sql: Queryable, letters: string | undefined): Fragment =>
+  letters === undefined
+    ? sql`true`
+    : sql`
     exists (
       select from (select ${sql.unsafe(STORED)} as stored offset 0) as span,
-        unnest(${[letters, ...others]}::text[]) as form
+        unnest(${[...formsOf(letters)]}::text[]) as form
       where strpos(stored, form) > 0
     )`
-}
+
+/** The same, without a subquery, which Citus would not give to a node. */
+const hasLettersOnNode = (sql: Queryable, letters: string | undefined): Fragment =>
+  letters === undefined
+    ? sql`true`
+    : sql`${sql.unsafe(STORED)} like any (${formsOf(letters).map(toPattern)}::text[])`
+
+/** The pattern of `like` for texts that have this one in them. */
+export const toPattern = (text: string): string =>
+  `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
