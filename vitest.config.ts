@@ -58,8 +58,11 @@ const infra = 'test/infra/**/*.test.ts'
 const others = onlyLong ? withLongForms() : ['test/**/*.test.ts']
 const skipped = onlyLong ? [] : ['**/*.long.test.ts']
 
-/** A statement on Citus takes several times as long, and so does making its databases. */
-const slowness = process.env['CITUS_DATABASE_URL'] ? 6 : 1
+/**
+ * A statement on Citus takes several times as long, and so does making its databases; long forms try
+ * many times as much.
+ */
+const slowness = process.env['CITUS_DATABASE_URL'] || onlyLong ? 6 : 1
 
 export default defineConfig({
   test: {

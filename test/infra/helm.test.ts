@@ -73,6 +73,13 @@ describe.skipIf(helms.length === 0)('a real helm', () => {
   it('is there', () => expect(helms).not.toEqual([]))
 })
 
+/**
+ * Values without line and paragraph separators: go-yaml breaks lines at them, and of parsers only
+ * itself reads such a line as it was. The test of several lines below reads them with go-yaml.
+ */
+const withoutSeparators = (values: unknown): unknown =>
+  JSON.parse(JSON.stringify(values).replaceAll(/[\u2028\u2029]/g, ' '))
+
 describe.each(helms)('helm $version', { timeout: 180_000 + 2000 * numRuns }, (helm) => {
   const { command } = helm
   let chartPath = ''
@@ -101,7 +108,7 @@ describe.each(helms)('helm $version', { timeout: 180_000 + 2000 * numRuns }, (he
   it(`renders the same objects as synth for any values (${numRuns} random sets)`, () => {
     fc.assert(
       fc.property(
-        arbitraryValues(schema).map((random) => sensible(random)),
+        arbitraryValues(schema).map((random) => withoutSeparators(sensible(random))),
         expectSame,
       ),
       { numRuns },

@@ -22,7 +22,7 @@ export function bundledScript(name: string): string {
  */
 export async function quickNpm(directory: string): Promise<string> {
   const bin = join(directory, 'bin')
-  await mkdir(bin)
+  await mkdir(bin, { recursive: true })
   const cases = Object.keys(packageJson.scripts).map(
     (name) => `${name}) ${bundledScript(name)} "$@" ;;`,
   )
