@@ -100,16 +100,15 @@ async function startServices(
   source: EnvSource,
 ): Promise<Summary> {
   const { owner, directory, secrets, logOf } = context
-  const { platformUrl } = databases
   const [collector, { sql, seeded }] = await Promise.all([
     startTraceCollector(context, databases.collectorUrl),
-    openSeeded(owner, { url: platformUrl, directory, secrets, log: logOf('local') }),
+    openSeeded(owner, { url: databases.platformUrl, directory, secrets, log: logOf('local') }),
   ])
   const [web, oauth] = await Promise.all([
-    startWebServer(context, platformUrl, collector.url),
-    startOauthService(context, platformUrl),
+    startWebServer(context, databases.platformUrl, collector.url),
+    startOauthService(context, databases.platformUrl),
     startCrews(context, { sql, seeded, source }),
-    startWorkers(context, platformUrl, collector.url),
+    startWorkers(context, databases.platformUrl, collector.url),
     collector.ready,
   ])
   const trial = await startTrial(context, { sql, seeded, directory, baseUrl: web.url })
@@ -151,7 +150,10 @@ function startTraceCollector({ owner, portBase, secrets, logOf }: Context, datab
     DATABASE_URL: databaseUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
   }
-  return owner.own(startCollector(env, { log: logOf('collector'), drainMs: 0 }))
+  const starting = owner.own(startCollector(env, { log: logOf('collector'), drainMs: 0 }))
+  // Awaited later: a disk that is full before would end the process without its sentence.
+  starting.then(({ ready }) => ready).catch(() => {})
+  return starting
 }
 
 function startWorkers(context: Context, databaseUrl: string, collectorUrl: string) {
@@ -173,7 +175,6 @@ function startWorkers(context: Context, databaseUrl: string, collectorUrl: strin
   return owner.own(startWorker(env, { log: logOf('worker') }))
 }
 
-/** The variables of those who call the OAuth service. */
 const oauthAccess = ({ portBase, secrets }: Context) => ({
   PLATFORM_OAUTH_API_BASE_URL: `http://${HOST}:${portBase + 4}`,
   PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
@@ -265,14 +266,13 @@ async function startOne(
     ...privateOrigins,
   }
   const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
-  const { url } = await owner.own(startCrew(env, { log }))
-  return url
+  return (await owner.own(startCrew(env, { log }))).url
 }
 
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2))
   if (options.help) return void process.stdout.write(USAGE)
-  const { directory, json } = options
+  const { json } = options
   const owner = createOwner()
   stopOnSignal({
     async stop() {
@@ -283,14 +283,14 @@ async function main(): Promise<void> {
   })
   try {
     const started = performance.now()
-    say(`Starting the platform on ${directory} …`)
+    say(`Starting the platform on ${options.directory} …`)
     const summary = await startPlatform(options, process.env, owner)
     say(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.`)
     const inputs = sampleCrews[0]?.inputs ?? {}
     process.stdout.write(json ? `${JSON.stringify(summary)}\n` : describeSummary(summary, inputs))
   } catch (thrown) {
     await owner.stop()
-    throw explainFullDisk(thrown, { directory })
+    throw explainFullDisk(thrown, options)
   }
 }
 
