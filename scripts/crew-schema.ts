@@ -1,9 +1,3 @@
-/**
- * Writes `crew-contract.schema.json`, the JSON Schema of the crew contract, to `docs` or to another
- * directory, from what the platform itself reads and writes.
- */
-import { writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import {
@@ -37,7 +31,8 @@ function eventSchema(): object {
   return { anyOf: [...crewEvent.options.map((option) => schemaOf(option)), other] }
 }
 
-const schema = {
+/** The JSON Schema of the crew contract, from what the platform itself reads and writes. */
+export const crewSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'The crew contract, version 2: an event',
   $ref: '#/$defs/event',
@@ -49,6 +44,3 @@ const schema = {
     later_line_of_the_kickoff: schemaOf(kickoffLine),
   },
 }
-
-const target = process.argv[2] ?? fileURLToPath(new URL('../docs/', import.meta.url))
-writeFileSync(`${target}/crew-contract.schema.json`, `${JSON.stringify(schema, null, 2)}\n`)

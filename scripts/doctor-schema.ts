@@ -1,9 +1,3 @@
-/**
- * Writes `doctor-report.schema.json`, the JSON Schema of the diagnostic report, and of that before
- * an installation, to `docs` or to another directory, from the checks that make it.
- */
-import { writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { PREFLIGHT_CODES, PREFLIGHT_WARNINGS } from '../services/doctor/preflight/codes.ts'
@@ -73,7 +67,8 @@ const failuresAreExplained = {
 
 const { $schema, ...shape } = toJsonSchema(report)
 const { $schema: _, ...componentShape } = toJsonSchema(component)
-const schema = {
+/** The JSON Schema of the diagnostic report, and of that before an installation. */
+export const doctorSchema = {
   $schema,
   title: 'The diagnostic report of a platform',
   ...shape,
@@ -86,6 +81,3 @@ const schema = {
     },
   },
 }
-
-const target = process.argv[2] ?? fileURLToPath(new URL('../docs/', import.meta.url))
-writeFileSync(`${target}/doctor-report.schema.json`, `${JSON.stringify(schema, null, 2)}\n`)

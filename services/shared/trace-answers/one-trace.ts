@@ -2,8 +2,6 @@ import * as v from 'valibot'
 
 // As in `lists.ts`, of one trace and of one span.
 
-const texts = v.pipe(v.array(v.string()), v.readonly())
-
 const searchMatch = v.object({
   span_id: v.string(),
   name: v.string(),
@@ -63,7 +61,7 @@ export const SKELETON_COLUMNS = [
 export const skeleton = v.object({
   trace_id: v.string(),
   start_time_unix_nano: v.pipe(v.string(), v.digits()),
-  columns: texts,
+  columns: v.pipe(v.array(v.string()), v.readonly()),
   spans: v.array(v.custom<readonly unknown[]>(Array.isArray)),
   truncated: v.boolean(),
   next_cursor: v.nullable(v.string()),

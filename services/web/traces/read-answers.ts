@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 import * as lists from '../../shared/trace-answers/lists.ts'
-import { searchPage, spanView } from '../../shared/trace-answers/one-trace.ts'
+import { searchPage, skeleton, spanView } from '../../shared/trace-answers/one-trace.ts'
 
 const reading =
   <Schema extends v.GenericSchema>(schema: Schema, what: string) =>
@@ -22,6 +22,7 @@ export const readAnswers = {
   groupedTotals: reading(lists.groupedTotals, 'sum of groups'),
   sessions: reading(lists.sessionPage, 'list of sessions'),
   usage: reading(lists.usage, 'sum of calls'),
+  skeleton: reading(skeleton, 'trace'),
   span: reading(spanView, 'span'),
   search: reading(searchPage, 'search'),
 }

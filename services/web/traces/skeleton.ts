@@ -1,7 +1,5 @@
-import * as v from 'valibot'
-import { AppError } from '../../shared/errors.ts'
-import { skeleton } from '../../shared/trace-answers/one-trace.ts'
 import type { SkeletonColumn } from '../../shared/trace-answers/one-trace.ts'
+import { readAnswers } from './read-answers.ts'
 
 /** A span of a trace without its texts: what a tree and a time axis show. Times in nanoseconds. */
 export interface SkeletonSpan {
@@ -45,14 +43,8 @@ export interface Skeleton {
 
 /** Raises `bad_gateway` for anything that is not a skeleton as the collector writes it. */
 export function readSkeleton(document: unknown): Skeleton {
-  const read = v.safeParse(skeleton, document)
-  if (!read.success) {
-    throw new AppError(
-      'bad_gateway',
-      'The trace collector answered with something that is no trace.',
-    )
-  }
-  const { trace_id: traceId, start_time_unix_nano: start, columns, spans, truncated } = read.output
+  const answer = readAnswers.skeleton(document)
+  const { trace_id: traceId, start_time_unix_nano: start, columns, spans, truncated } = answer
   return {
     traceId,
     startMs: Number(BigInt(start) / 1000n) / 1000,

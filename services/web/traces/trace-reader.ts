@@ -1,11 +1,11 @@
 import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
+import type * as lists from '../../shared/trace-answers/lists.ts'
+import type { SpanView } from '../../shared/trace-answers/one-trace.ts'
 import { callCollector, COLLECTOR_MS, readText } from './collector-call.ts'
 import type { CollectorPlace } from './collector-call.ts'
 import { readSkeleton } from './skeleton.ts'
 import type { Skeleton } from './skeleton.ts'
-import type * as lists from '../../shared/trace-answers/lists.ts'
-import type { SpanView } from '../../shared/trace-answers/one-trace.ts'
 import { readAnswers } from './read-answers.ts'
 
 /** The ids of a span; in hexadecimal, as its trace's. */
