@@ -87,11 +87,11 @@ async function startPlatform(
   const crews = crewVariables(source, { directory, webUrl: `http://${HOST}:${portBase}`, modelUrl })
   const own = { owner, directory, portBase, secrets, logOf, crews }
   const context: Context = { ...own, providers, privateOrigins, idpPort }
-  try {
-    return await startServices(context, databases, source)
-  } catch (thrown) {
+  return startServices(context, databases, source).catch(async (thrown: unknown) => {
+    // All that PostgreSQL says of itself is there once it has ended, not when a connection breaks.
+    await owner.stop()
     throw explainFullDisk(thrown, { directory, output: databases.output() })
-  }
+  })
 }
 
 async function startServices(

@@ -45,7 +45,8 @@ export async function startDatabases(
   const server = await owner.own(
     keepPostgres({ directory: join(directory, 'postgres'), port, password, cache }, say),
   )
-  await createDatabases(server.url).catch((thrown: unknown) => {
+  await createDatabases(server.url).catch(async (thrown: unknown) => {
+    await server.stop()
     throw explainFullDisk(thrown, { directory, output: server.output() })
   })
   return {

@@ -100,6 +100,15 @@ describe('the embedded PostgreSQL', () => {
     },
   )
 
+  it('says why a statement failed, however long the statement is', async () => {
+    const server = await start()
+    const lines = Array.from({ length: 1000 }, (_, index) => `-- a remark in line ${index}`)
+    await expect(query(server.url, ['select 1/0', ...lines].join('\n'))).rejects.toThrow('by zero')
+    await server.stop()
+    expect(server.output()).toContain('division by zero')
+    expect(server.output()).not.toContain('a remark in line')
+  })
+
   it('says that the port is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
