@@ -2,7 +2,7 @@ import type { TokenRefusal } from '../../../platform/automations/static-tokens.t
 import type { TokenScope } from '../../../platform/automations/token-limits.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { NOUNS } from '../../nouns/list.ts'
-import { scopeAt } from '../../resources/rights.ts'
+import { scopesAt } from '../../resources/rights.ts'
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -10,8 +10,9 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
-  const [scope = 'design'] = NOUNS.flatMap((noun) => noun.read(scopeAt(path)))
-  if (isRead) return [...new Set<TokenScope>(['read', 'design', scope])]
+  const found = NOUNS.flatMap((noun) => noun.read(scopesAt(path)))
+  const [scope = 'design', ...others] = found.length > 0 ? found : (['design', 'read'] as const)
+  if (isRead) return [...new Set([...others, scope])]
   return path.endsWith('/executions') ? ['kickoff'] : [scope]
 }
 
