@@ -6,6 +6,7 @@ import { createIdentityProvider } from './sign-in/oidc/provider.ts'
 import { createBadTokens } from './gate/callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './gate/access-token/open-gate.ts'
+import { declareRightOf } from './gate/callers/declared-right.ts'
 import { checkRights } from './gate/callers/check-rights.ts'
 import { createLimits } from './gate/callers/create-limits.ts'
 import { createRights } from './gate/callers/rights.ts'
@@ -136,7 +137,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.onError(answerError(deps))
   app.use(checkRights(deps))
   const diagnostics = createDiagnostics(deps, app)
-  app.route('/', healthRoutes(deps))
+  app.route('/', declareRightOf('anybody', healthRoutes(deps)))
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', platformSettingsRoutes(deps))

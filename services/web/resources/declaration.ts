@@ -80,7 +80,7 @@ export interface Call<Owner> {
   readonly sql: Queryable
   readonly deps: WebDeps
   readonly owner: Owner
-  /** null: a token, or a session that calls the API. */
+  /** null: a token. */
   readonly userId: number | null
   /** The token of the organization that calls; null: a person. */
   readonly tokenId: number | null
@@ -147,11 +147,14 @@ export interface Identified {
   readonly id: number | string
 }
 
+/** The rights of what belongs to the whole platform. */
+export const OF_PLATFORM = { read: 'platform-admin', change: 'platform-admin' } as const
+
 /** What a noun is called, may be and looks like. */
 export interface Shown<Owner, Row extends Identified> {
   /** In the singular, with underscores: `static_token`. Paths, pages and the audit name it so. */
   readonly kind: string
-  readonly id: 'number' | 'uuid'
+  readonly id: 'number' | 'uuid' | 'name'
   readonly under: Parent<Owner>
   /** How many of them an owner has at the most. */
   readonly most: number
@@ -160,15 +163,15 @@ export interface Shown<Owner, Row extends Identified> {
   readonly identity?: string
   /** What the answers of the API have beside the fields. */
   readonly facts: Readonly<Record<string, Fact<Row>>>
-  readonly rights: { readonly read: OrganizationRole; readonly change: OrganizationRole }
+  readonly rights: Readonly<Record<'read' | 'change', OrganizationRole>> | typeof OF_PLATFORM
   /** Without `change`, rows stay as they were created; others are created or removed elsewhere. */
   readonly verbs: {
     readonly create?: unknown
     readonly change?: unknown
     readonly remove?: unknown
   }
-  /** What a token has to be for to change them. */
-  readonly scope: TokenScope
+  /** What a token has to be for to change them. Absent: only a session may. */
+  readonly scope?: TokenScope
   readonly actions: Readonly<Record<string, Action<Owner, Row>>>
   readonly words: {
     /** What it does, in a sentence. */
@@ -190,6 +193,10 @@ export interface Shown<Owner, Row extends Identified> {
     readonly hint: (made: Made<Owner, Row>) => Html
   }
   readonly name: (row: Row) => string
+  /** The organization in whose audit a change is; null: in none. @default that of the caller */
+  readonly concerns?: (row: Row) => number | null
+  /** Returns false while a row is not to be deleted. @default true */
+  readonly isRemovable?: (row: Row) => boolean
   readonly state: (row: Row) => State
   /** The columns of the list; the first one leads to the page of the row. */
   readonly columns: readonly [Column<Row>, ...Column<Row>[]]

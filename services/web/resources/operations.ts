@@ -5,7 +5,15 @@ import type { Transaction } from '../../shared/postgres/database.ts'
 import { createAudited } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
-import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
+import type {
+  Call,
+  Declaration,
+  Fields,
+  Identified,
+  Outcome,
+  Shown,
+  Values,
+} from './declaration.ts'
 import { namesOf } from './names.ts'
 import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
 
@@ -62,7 +70,7 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
   async function find(asked: Asked, asker: Asker): Promise<Found<Owner, Row>> {
     const call = await open(asked, asker)
     const id = asked.req.param(parameter) ?? ''
-    const row = isId(idKind, id) ? await verbs.find(call, id) : undefined
+    const row = IDS[idKind](id) ? await verbs.find(call, id) : undefined
     if (row !== undefined) return { call, row }
     throw new AppError('not_found', `This ${under.noun} has no such ${noun}.`)
   }
@@ -111,6 +119,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
     action: `${kind}_${past}`,
     target: { kind, id: row.id, name: declaration.name(row) },
+    ...(declaration.concerns && { organizationId: declaration.concerns(row) }),
     ...change,
   })
 
@@ -160,5 +169,8 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   }
 }
 
-const isId = (kind: 'number' | 'uuid', id: string): boolean =>
-  kind === 'uuid' ? isUuid(id) : NUMBER.test(id) && Number(id) <= NUMBER_MAX
+const IDS: Readonly<Record<Shown<unknown, Identified>['id'], (id: string) => boolean>> = {
+  number: (id) => NUMBER.test(id) && Number(id) <= NUMBER_MAX,
+  uuid: isUuid,
+  name: (id) => /^[a-z][a-z0-9_]{0,62}$/.test(id),
+}

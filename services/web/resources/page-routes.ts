@@ -4,6 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Page } from '../../shared/postgres/paging.ts'
 import { isNameCursor, readPageRequest } from '../console/frame/lists/page-request.ts'
 import type { Html } from '../console/frame/parts.ts'
+import { requireAdministrator } from '../gate/callers/administrator.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
@@ -36,7 +37,8 @@ export const resourcePages =
     const show = createViews(declaration, deps)
     const routes = new Hono<SignedIn>()
     const having = (verb: unknown) => (verb ? routes : new Hono<SignedIn>())
-    const session = requireSession(deps)
+    const isOfPlatform = rights.read === 'platform-admin'
+    const session = (isOfPlatform ? requireAdministrator : requireSession)(deps)
     const form = requireForm(deps.config.PLATFORM_BASE_URL)
     const mayRead = declareRight(rights.read)
     const mayChange = declareRight(rights.change)

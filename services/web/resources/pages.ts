@@ -152,7 +152,7 @@ export async function rowPage<Owner, Row extends Identified>(
 }
 
 function buttons<Owner, Row extends Identified>(
-  { verbs, actions }: Shown<Owner, Row>,
+  { verbs, actions, isRemovable }: Shown<Owner, Row>,
   { session, row, path }: View<Owner, Row>,
 ): Html {
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
@@ -163,7 +163,7 @@ function buttons<Owner, Row extends Identified>(
         <button class="button">${text}</button>
       </form>`,
   )}
-  ${verbs.remove ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
+  ${verbs.remove && (isRemovable?.(row) ?? true) ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
 }
 
 /** The question before a row is deleted. */

@@ -1,5 +1,4 @@
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
-import type { RightOfRoute } from '../gate/callers/right.ts'
 import type { Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 
@@ -19,27 +18,10 @@ export function pathsOf({
   return { list, one: `${list}/:${parameter}` }
 }
 
-/** Returns who may call the API of a resource. */
-export const apiRights: Reader<readonly RightOfRoute[]> = (declaration) => {
-  const { rights, verbs, actions } = declaration
-  const { list, one } = pathsOf(declaration)
-  return [
-    [`GET ${API}${list}`, rights.read],
-    ...(verbs.create ? [[`POST ${API}${list}`, rights.change] as const] : []),
-    [`GET ${API}${one}`, rights.read],
-    ...(verbs.change ? [[`PUT ${API}${one}`, rights.change] as const] : []),
-    ...(verbs.remove ? [[`DELETE ${API}${one}`, rights.change] as const] : []),
-    ...Object.keys(actions).map((action): RightOfRoute => [
-      `POST ${API}${one}/${action}`,
-      rights.change,
-    ]),
-  ]
-}
-
 /** Returns the scope that a token needs to change what is at a path of the API, or none. */
 export const scopeAt =
   (path: string): Reader<readonly TokenScope[]> =>
   (declaration) => {
     const list = `${API}${pathsOf(declaration).list}`.replaceAll(/:\w+/g, '[^/]+')
-    return new RegExp(`^${list}(/|$)`).test(path) ? [declaration.scope] : []
+    return new RegExp(`^${list}(/|$)`).test(path) && declaration.scope ? [declaration.scope] : []
   }

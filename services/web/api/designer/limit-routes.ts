@@ -18,6 +18,7 @@ import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { parseBody } from '../../http/parse-body.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { readNumber } from './requests.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const BODY_BYTES_MAX = 16 * 1024
 
@@ -46,17 +47,17 @@ export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
     throw new AppError('not_found', 'There is no such organization.')
   }
 
-  routes.get('/limits', requireOrganization(deps), async (c) =>
+  routes.get('/limits', declareRight('viewer'), requireOrganization(deps), async (c) =>
     c.json(toDocument(standard, await findOwnLimits(sql, c.var.caller.organizationId))),
   )
   routes.all('/limits', requireOrganization(deps), refuseMethod('GET, HEAD'))
 
-  routes.get(ofOthers, token, async (c) => {
+  routes.get(ofOthers, declareRight('token'), token, async (c) => {
     const { id } = await getOrganization(c)
     return c.json(toDocument(standard, await findOwnLimits(sql, id)))
   })
 
-  routes.put(ofOthers, token, async (c) => {
+  routes.put(ofOthers, declareRight('token'), token, async (c) => {
     const organization = await getOrganization(c)
     const limits = parseBody(ownLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
     const before = await findOwnLimits(sql, organization.id)

@@ -8,6 +8,7 @@ import { invitationUrl } from '../frame/addresses.ts'
 import { newLinkPage } from '../frame/new-link-page.ts'
 import { getOrganization } from './get-organization.ts'
 import { ORGANIZATIONS_PATH } from './organizations-page.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** Invites an admin to an organization: its first one, or one in place of those who left. */
 export function adminInvitationRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -19,6 +20,7 @@ export function adminInvitationRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(
     `${ORGANIZATIONS_PATH}/:organizationId/invitations`,
+    declareRight('platform-admin'),
     administrator,
     form,
     async (c) => {

@@ -11,6 +11,7 @@ import { getOrganization } from './get-organization.ts'
 import { readLimitsForm, typedOf } from './limits-form.ts'
 import { limitsPage } from './limits-page.ts'
 import { ORGANIZATIONS_PATH } from './organizations-page.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** Serves the limits of each organization to administrators of the platform. */
 export function organizationLimitRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -22,7 +23,7 @@ export function organizationLimitRoutes(deps: WebDeps): Hono<SignedIn> {
   const path = `${ORGANIZATIONS_PATH}/:organizationId/limits`
   const standard = standardLimits(config)
 
-  routes.get(path, administrator, async (c) => {
+  routes.get(path, declareRight('platform-admin'), administrator, async (c) => {
     const organization = await getOrganization(c, sql)
     const typed = typedOf(await findOwnLimits(sql, organization.id))
     const notice = noticeOf(c.req.query('notice'))
@@ -30,7 +31,7 @@ export function organizationLimitRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(limitsPage({ session, organization, standard, typed, notice }))
   })
 
-  routes.post(path, administrator, form, async (c) => {
+  routes.post(path, declareRight('platform-admin'), administrator, form, async (c) => {
     const organization = await getOrganization(c, sql)
     const { session, form: fields } = c.var
     const read = readLimitsForm(fields)

@@ -12,6 +12,7 @@ import { noticeOf } from '../frame/notices.ts'
 import { adminInvitationRoutes } from './admin-invitation-routes.ts'
 import { organizationLimitRoutes } from './limit-routes.ts'
 import { ORGANIZATIONS_PATH, organizationsPage } from './organizations-page.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** Serves the organizations to administrators of the platform, and 404 to anybody else. */
 export function organizationRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -28,23 +29,31 @@ export function organizationRoutes(deps: WebDeps): Hono<SignedIn> {
     return organizationsPage({ session: c.var.session, page, request, notice, ...shown })
   }
 
-  routes.get(ORGANIZATIONS_PATH, administrator, async (c) => c.html(await show(c)))
+  routes.get(ORGANIZATIONS_PATH, declareRight('platform-admin'), administrator, async (c) =>
+    c.html(await show(c)),
+  )
 
-  routes.post(ORGANIZATIONS_PATH, administrator, form, async (c) => {
-    const typed = (c.var.form.get('name') ?? '').trim()
-    const entry = ({ id, name }: Organization) => ({
-      action: 'organization_created',
-      organizationId: id,
-      target: { kind: 'organization', id, name },
-    })
-    try {
-      await audited(c.var, (tx) => createOrganization(tx, typed), entry)
-    } catch (thrown) {
-      if (!(thrown instanceof AppError) || thrown.status >= 500) throw thrown
-      return c.html(await show(c, { problem: thrown.message, typed }), 422)
-    }
-    return c.redirect(`${ORGANIZATIONS_PATH}?notice=organization-created`, 303)
-  })
+  routes.post(
+    ORGANIZATIONS_PATH,
+    declareRight('platform-admin'),
+    administrator,
+    form,
+    async (c) => {
+      const typed = (c.var.form.get('name') ?? '').trim()
+      const entry = ({ id, name }: Organization) => ({
+        action: 'organization_created',
+        organizationId: id,
+        target: { kind: 'organization', id, name },
+      })
+      try {
+        await audited(c.var, (tx) => createOrganization(tx, typed), entry)
+      } catch (thrown) {
+        if (!(thrown instanceof AppError) || thrown.status >= 500) throw thrown
+        return c.html(await show(c, { problem: thrown.message, typed }), 422)
+      }
+      return c.redirect(`${ORGANIZATIONS_PATH}?notice=organization-created`, 303)
+    },
+  )
 
   routes.route('/', adminInvitationRoutes(deps))
   routes.route('/', organizationLimitRoutes(deps))

@@ -23,6 +23,7 @@ import type { Html } from '../frame/parts.ts'
 import { personEntry } from './person-entry.ts'
 import { PEOPLE_PATH, peoplePage } from './people-page.ts'
 import { resetLinkRoutes } from './reset-link-routes.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const ONE = `${PEOPLE_PATH}/:userId`
 
@@ -64,27 +65,35 @@ export function peopleRoutes(deps: WebDeps): Hono<SignedIn> {
     throw new AppError('conflict', 'This is your own account. Ask another administrator.')
   }
 
-  routes.get(PEOPLE_PATH, administrator, async (c) => c.html(await show(c)))
+  routes.get(PEOPLE_PATH, declareRight('platform-admin'), administrator, async (c) =>
+    c.html(await show(c)),
+  )
 
-  routes.get(`${ONE}/delete`, administrator, async (c) =>
+  routes.get(`${ONE}/delete`, declareRight('platform-admin'), administrator, async (c) =>
     c.html(deletePage(c.var.session, await getOther(c))),
   )
 
   for (const { path, action, notice, change } of CHANGES) {
-    routes.post(`${ONE}/${path}`, administrator, form, async (c) => {
-      const person = await getOther(c)
-      try {
-        await audited(
-          c.var,
-          (tx) => keepAnAdministrator(tx, (inner) => change(inner, person.id)),
-          personEntry(action, person),
-        )
-      } catch (thrown) {
-        if (!(thrown instanceof AppError) || thrown.code !== 'conflict') throw thrown
-        return c.html(await show(c, thrown.message), 409)
-      }
-      return c.redirect(`${PEOPLE_PATH}?notice=${notice}`, 303)
-    })
+    routes.post(
+      `${ONE}/${path}`,
+      declareRight('platform-admin'),
+      administrator,
+      form,
+      async (c) => {
+        const person = await getOther(c)
+        try {
+          await audited(
+            c.var,
+            (tx) => keepAnAdministrator(tx, (inner) => change(inner, person.id)),
+            personEntry(action, person),
+          )
+        } catch (thrown) {
+          if (!(thrown instanceof AppError) || thrown.code !== 'conflict') throw thrown
+          return c.html(await show(c, thrown.message), 409)
+        }
+        return c.redirect(`${PEOPLE_PATH}?notice=${notice}`, 303)
+      },
+    )
   }
 
   routes.route('/', resetLinkRoutes(deps, { getOther, show }))

@@ -6,7 +6,7 @@ import { createRights } from '../../../../services/web/gate/callers/rights.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { referenceRow } from '../../../../services/web/resources/reference.ts'
-import { apiRights, scopeAt } from '../../../../services/web/resources/rights.ts'
+import { scopeAt } from '../../../../services/web/resources/rights.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
@@ -183,7 +183,10 @@ describe('a noun that is declared', () => {
     expect(rights.find('GET /automations/:automationId/reminders')).toBe('viewer')
     const pause = '/automations/:automationId/reminders/:reminderId/pause'
     expect(rights.find(`POST ${pause}`)).toBe('editor')
-    expect(reminders.read(apiRights)).toHaveLength(6)
+    expect(rights.find(`POST /designer/v2${pause}`)).toBe('editor')
+    expect([...rights.table().keys()].filter((route) => route.includes('reminders'))).toHaveLength(
+      13,
+    )
     expect(reminders.read(scopeAt(`/designer/v2${path}/1/pause`))).toEqual(['settings'])
     expect(reminders.read(scopeAt(`/designer/v2${path}ish`))).toEqual([])
     const list = '/designer/v2/automations/{automation_id}/reminders'
