@@ -28,7 +28,7 @@ interface NewInvitation {
   readonly organizationId: number
   readonly role: OrganizationRole
   readonly note: string
-  readonly createdBy: number
+  readonly createdBy: number | null
 }
 
 /**

@@ -1,9 +1,12 @@
 import type { Resource } from '../resources/declaration.ts'
+import { featureFlags } from './feature-flags.ts'
 import { llmConnections } from './llm-connections.ts'
 import { oauthClients } from './oauth-clients.ts'
+import { organizations } from './organizations.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
+import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
 
 /** What people and programs set, each declared once. */
@@ -14,6 +17,9 @@ export const NOUNS: readonly Resource[] = [
   staticTokens,
   traceTokens,
   oauthClients,
+  organizations,
+  users,
+  featureFlags,
 ]
 
 /** Nouns whose pages are below another parent as well. */

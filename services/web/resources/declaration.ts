@@ -9,6 +9,7 @@ import type { IconName } from '../console/frame/icons.ts'
 import type { Html, Tone } from '../console/frame/parts.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
+import type { LinkMail } from '../mail/mail-link.ts'
 import type { Control } from './controls.ts'
 
 /** How people see a field, beside the schema that its values pass. */
@@ -90,6 +91,8 @@ export interface Call<Owner> {
 export interface Outcome {
   /** A secret that is shown once. */
   readonly secret?: string
+  /** A mail with the secret, which is a link; it is sent once all is committed. */
+  readonly mail?: Omit<LinkMail, 'url'>
   /** The page that shows it, below that of the row: `/deliveries/1`. @default that of the row */
   readonly at?: string
   /** What people are told, by the ending of a notice by hand. @default what the declaration says */
@@ -147,9 +150,6 @@ export interface Identified {
   readonly id: number | string
 }
 
-/** The rights of what belongs to the whole platform. */
-export const OF_PLATFORM = { read: 'platform-admin', change: 'platform-admin' } as const
-
 /** What a noun is called, may be and looks like. */
 export interface Shown<Owner, Row extends Identified> {
   /** In the singular, with underscores: `static_token`. Paths, pages and the audit name it so. */
@@ -163,7 +163,9 @@ export interface Shown<Owner, Row extends Identified> {
   readonly identity?: string
   /** What the answers of the API have beside the fields. */
   readonly facts: Readonly<Record<string, Fact<Row>>>
-  readonly rights: Readonly<Record<'read' | 'change', OrganizationRole>> | typeof OF_PLATFORM
+  readonly rights:
+    | Readonly<Record<'read' | 'change', OrganizationRole>>
+    | Readonly<Record<'read' | 'change', 'platform-admin'>>
   /** Without `change`, rows stay as they were created; others are created or removed elsewhere. */
   readonly verbs: {
     readonly create?: unknown
@@ -179,16 +181,17 @@ export interface Shown<Owner, Row extends Identified> {
     readonly icon: IconName
     /** The heading of the form, or of what a row says that cannot be changed. */
     readonly form: string
-    readonly saved: string
+    readonly saved?: string
     readonly deleted?: string
     /** What happens when it is deleted. */
     readonly deletes?: string
   }
-  /** The secret that creating makes, and some actions; it is shown once. */
+  /** The secret that creating makes, or actions alone; it is shown once. */
   readonly secret?: {
     /** Its name in JSON. */
     readonly key: string
     readonly label: string
+    readonly isOfActions?: true
     /** What it is for, and commands with it. */
     readonly hint: (made: Made<Owner, Row>) => Html
   }

@@ -18,7 +18,7 @@ export function noticeOf<Owner, Row extends Identified>(
 ): Notice | undefined {
   const { notice } = namesOf(kind)
   const known = new Map<string, Notice>([
-    [`${notice}-saved`, { text: words.saved }],
+    [`${notice}-saved`, { text: words.saved ?? '' }],
     [`${notice}-deleted`, { text: words.deleted ?? '' }],
     ...Object.values(actions).map(({ past, done, undo }): [string, Notice] => [
       `${notice}-${past.replaceAll('_', '-')}`,

@@ -5,15 +5,8 @@ import type { Transaction } from '../../shared/postgres/database.ts'
 import { createAudited } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
-import type {
-  Call,
-  Declaration,
-  Fields,
-  Identified,
-  Outcome,
-  Shown,
-  Values,
-} from './declaration.ts'
+import { mailLink } from '../mail/mail-link.ts'
+import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
 
@@ -111,10 +104,10 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
  */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
-  { sql }: WebDeps,
+  deps: WebDeps,
 ) {
   const { kind, verbs, actions } = declaration
-  const audited = createAudited(sql)
+  const audited = createAudited(deps.sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
     action: `${kind}_${past}`,
@@ -136,12 +129,11 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     },
 
     async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
-      const { call } = found
       requireFixed(declaration, values, found.row)
-      const given = await verbs.read(call, values)
+      const given = await verbs.read(found.call, values)
       const change = async (tx: Transaction) => {
         const row = await hold(tx, found, wanted)
-        return { row, outcome: await verbs.change?.({ ...call, sql: tx }, row, given) }
+        return { row, outcome: await verbs.change?.({ ...found.call, sql: tx }, row, given) }
       }
       const { outcome } = await audited(acting, change, ({ row }) => {
         const [before, after] = [row, given].map((each) => factsOf(declaration, each))
@@ -159,17 +151,19 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       await audited(acting, remove, (row) => entry('deleted', row))
     },
 
-    /** Does one of the actions. */
-    async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string): Promise<Outcome> {
+    /** Does one of the actions, and sends the mail of its secret. */
+    async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string) {
       const action = actions[name]
       if (!action) throw new AppError('not_found', `There is no action ${name}.`)
       const act = (tx: Transaction) => action.does({ ...call, sql: tx }, row)
-      return (await audited(acting, act, entry(action.past, row))) ?? {}
+      const made: Outcome = (await audited(acting, act, entry(action.past, row))) ?? {}
+      const { mail, secret: url = '' } = made
+      return { ...made, mailed: mail && (await mailLink(acting, deps, { ...mail, url })) }
     },
   }
 }
 
-const IDS: Readonly<Record<Shown<unknown, Identified>['id'], (id: string) => boolean>> = {
+const IDS: Readonly<Record<'number' | 'uuid' | 'name', (id: string) => boolean>> = {
   number: (id) => NUMBER.test(id) && Number(id) <= NUMBER_MAX,
   uuid: isUuid,
   name: (id) => /^[a-z][a-z0-9_]{0,62}$/.test(id),

@@ -9,6 +9,7 @@ import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
+import type { MailedLink } from '../mail/mail-link.ts'
 import type {
   Call,
   Declaration,
@@ -142,12 +143,12 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
     async done(
       c: Context<SignedIn>,
       { call, row }: Found<Owner, Row>,
-      { done, secret, at = '' }: Outcome & { readonly done: string },
+      { done, secret, at = '', mailed }: Done,
     ): Promise<Response> {
       const path = rowPath(declaration, call.owner, row)
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
-      const view = { session: c.var.session, owner: call.owner, row: now, path, secret }
+      const view = { session: c.var.session, owner: call.owner, row: now, path, secret, mailed }
       const hint = secretOf?.hint({ deps, ...view })
       return c.html(secretPage(declaration, { ...view, hint }))
     },
@@ -155,6 +156,12 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
 }
 
 const wholeOf = <Row>(items: readonly Row[]): Page<Row> => ({ items, total: items.length })
+
+/** What was done, by the ending of its notice. */
+interface Done extends Outcome {
+  readonly done: string
+  readonly mailed?: MailedLink | undefined
+}
 
 /** A form that was refused. */
 interface Refused {

@@ -15,7 +15,9 @@ import {
   warningBox,
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
+import { mailedBox } from '../console/frame/new-link-page.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
+import type { MailedLink } from '../mail/mail-link.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { Column, Field, Identified, Shown, View } from './declaration.ts'
 import { namesOf } from './names.ts'
@@ -192,16 +194,18 @@ export function secretPage<Owner, Row extends Identified>(
     readonly row: Row
     readonly secret: string
     readonly hint: Html | undefined
+    readonly mailed: MailedLink | undefined
   },
 ): Html {
   const { under, columns } = shown
-  const { session, path, row, secret, hint } = view
+  const { session, path, row, secret, hint, mailed } = view
   const { label = 'Secret' } = shown.secret ?? {}
   return frame(
     { title: `New ${label.toLowerCase()}`, session, current: under.current },
     html`${crumbs(crumbsTo(shown, view))}
       <div class="page-head"><h1>Your new ${label.toLowerCase()}</h1></div>
       <div class="card narrow">
+        ${mailedBox(mailed)}
         ${warningBox(`Copy the ${label.toLowerCase()} now. It is not shown again.`)}
         ${factsOf(columns, row)} ${copyable(label, secret)} ${hint ?? ''}
         <p><a class="button primary" href="${path}">I have copied it</a></p>

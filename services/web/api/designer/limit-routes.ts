@@ -10,7 +10,6 @@ import { findOrganization } from '../../../platform/people/organizations.ts'
 import type { Organization } from '../../../platform/people/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
-import { limitsEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { standardLimits } from '../../gate/callers/create-limits.ts'
 import { requireOrganization, requireOrganizationToken } from '../../gate/callers/organization.ts'
@@ -61,7 +60,11 @@ export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const organization = await getOrganization(c)
     const limits = parseBody(ownLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
     const before = await findOwnLimits(sql, organization.id)
-    const entry = limitsEntry(organization, { before, after: limits })
+    const { id: organizationId, name } = organization
+    const target = { kind: 'organization', id: organizationId, name }
+    const [earlier, later] = [before, limits].map(ownDocument)
+    const change = { before: earlier, after: later }
+    const entry = { action: 'organization_changed', organizationId, target, ...change }
     await audited(c.var, (tx) => saveOwnLimits(tx, organization.id, limits), entry)
     return c.json(toDocument(standard, limits))
   })
@@ -75,9 +78,11 @@ const toDocument = (standard: Limits, own: OwnLimits) => ({
   token_calls_per_minute: own.tokenCalls ?? standard.tokenCalls,
   organization_calls_per_minute: own.organizationCalls ?? standard.organizationCalls,
   queued_runs: own.queuedRuns ?? standard.queuedRuns,
-  own: {
-    token_calls_per_minute: own.tokenCalls,
-    organization_calls_per_minute: own.organizationCalls,
-    queued_runs: own.queuedRuns,
-  },
+  own: ownDocument(own),
+})
+
+const ownDocument = ({ tokenCalls, organizationCalls, queuedRuns }: OwnLimits) => ({
+  token_calls_per_minute: tokenCalls,
+  organization_calls_per_minute: organizationCalls,
+  queued_runs: queuedRuns,
 })

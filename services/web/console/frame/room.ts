@@ -58,7 +58,7 @@ export interface Room {
  * room.action('admin', '/limits', {
  *   find: async (c) => readLimits(c.var.form),
  *   change: (tx, limits) => saveLimits(tx, limits),
- *   entry: (limits) => ({ action: 'limits_changed', target, after: limits }),
+ *   entry: (limits) => ({ action: 'limits_set', target, after: limits }),
  *   done: () => ['/limits', 'limits-saved'],
  * })
  */

@@ -44,7 +44,7 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
       `The first person who opens this link within ${INVITATION_DAYS} days can become a ` +
       `member of ${session.organization}, with the role ${role}.`
     const subject = `Invitation to ${session.organization}`
-    const mailed = await mailLink(c, deps, { to: email, subject, text, url })
+    const mailed = await mailLink(c.var, deps, { to: email, subject, text, url })
     const title = 'The invitation'
     const back = { path: MEMBERS_PATH, name: 'Members' }
     return c.html(newLinkPage({ session, current: MEMBERS_PATH, title, text, url, back, mailed }))
