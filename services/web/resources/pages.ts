@@ -157,6 +157,7 @@ function buttons<Owner, Row extends Identified>(
   { verbs, actions, isRemovable }: Shown<Owner, Row>,
   { session, row, path }: View<Owner, Row>,
 ): Html {
+  const mayGo = verbs.remove && (isRemovable?.(row) ?? true)
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
   return html`${offered.map(
     ([name, { text }]) =>
@@ -165,7 +166,7 @@ function buttons<Owner, Row extends Identified>(
         <button class="button">${text}</button>
       </form>`,
   )}
-  ${verbs.remove && (isRemovable?.(row) ?? true) ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
+  ${mayGo ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
 }
 
 /** The question before a row is deleted. */
