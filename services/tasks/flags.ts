@@ -46,7 +46,7 @@ export async function switchFlag(sql: Database, wanted: Switch, log: Log): Promi
   await sql.begin(async (tx) => {
     await setFlag(tx, { name, organizationId, enabled })
     const target = { kind: 'feature_flag', id: name }
-    const entry = { action: 'feature_flag_set', organizationId, target, after: { enabled } }
+    const entry = { action: 'feature_flag_changed', organizationId, target, after: { enabled } }
     await writeAudit(tx, OPERATOR, entry)
   })
   log.info({ flag: name, enabled, organization: wanted.organization }, 'the flag is set')

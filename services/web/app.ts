@@ -6,6 +6,7 @@ import { createIdentityProvider } from './sign-in/oidc/provider.ts'
 import { createBadTokens } from './gate/callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './gate/access-token/open-gate.ts'
+import { declareRightOf } from './gate/callers/declared-right.ts'
 import { checkRights } from './gate/callers/check-rights.ts'
 import { createLimits } from './gate/callers/create-limits.ts'
 import { createRights } from './gate/callers/rights.ts'
@@ -16,8 +17,6 @@ import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { refuseNul } from './http/refuse-nul.ts'
 import { accountRoutes } from './console/account/routes.ts'
 import { approvalRoutes } from './console/approvals/routes.ts'
-import { organizationRoutes } from './console/administration/organization-routes.ts'
-import { peopleRoutes } from './console/administration/people-routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './api/automation/routes.ts'
 import { auditRoutes } from './console/audit/routes.ts'
@@ -43,7 +42,6 @@ import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
 import { openApiRoutes } from './api/openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
 import { platformHealthRoutes } from './diagnostics/page/routes.ts'
-import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
 import { projectRoutes } from './console/projects/routes.ts'
 import { resourceMetadataRoutes } from './api/automation/resource-metadata.ts'
 import { invitationLinkRoutes } from './sign-in/invitations/routes.ts'
@@ -134,12 +132,9 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.onError(answerError(deps))
   app.use(checkRights(deps))
   const diagnostics = createDiagnostics(deps, app)
-  app.route('/', healthRoutes(deps))
+  app.route('/', declareRightOf('anybody', healthRoutes(deps)))
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
-  app.route('/', platformSettingsRoutes(deps))
-  app.route('/', organizationRoutes(deps))
-  app.route('/', peopleRoutes(deps))
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))

@@ -85,6 +85,8 @@ export interface Caller {
   readonly internal: boolean
   /** null for a person with a session. */
   readonly tokenId: number | null
+  /** The person with the session; null for a token. */
+  readonly userId: number | null
 }
 
 /** A call that was accepted for an organization. */

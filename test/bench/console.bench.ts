@@ -48,7 +48,7 @@ async function measurePages(): Promise<void> {
 }
 
 /** The pages of platform administrators. */
-const ADMINISTRATION = ['/admin/organizations', '/admin/people', '/admin/platform_settings']
+const ADMINISTRATION = ['/admin/organizations', '/admin/users', '/admin/feature-flags']
 
 await measurePages()
 

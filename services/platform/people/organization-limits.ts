@@ -25,7 +25,8 @@ const NO_OWN_LIMITS: OwnLimits = {
   queuedRuns: null,
 }
 
-const limit = v.nullable(
+/** A limit of one organization, on the wire; null: the platform's. */
+export const ownLimit = v.nullable(
   v.pipe(
     v.number('must be a whole number, or null'),
     v.integer('must be a whole number'),
@@ -37,9 +38,9 @@ const limit = v.nullable(
 /** The limits of one organization, on the wire. */
 export const ownLimits = v.pipe(
   v.strictObject({
-    token_calls_per_minute: v.optional(limit, null),
-    organization_calls_per_minute: v.optional(limit, null),
-    queued_runs: v.optional(limit, null),
+    token_calls_per_minute: v.optional(ownLimit, null),
+    organization_calls_per_minute: v.optional(ownLimit, null),
+    queued_runs: v.optional(ownLimit, null),
   }),
   v.transform((given): OwnLimits => ({
     tokenCalls: given.token_calls_per_minute,
@@ -53,10 +54,20 @@ export const queueLimitEnv = { QUEUED_RUNS_MAX: v.optional(integer(0, LIMIT_MAX)
 
 /** Returns the limits of an organization where they are its own. */
 export async function findOwnLimits(sql: Queryable, organizationId: number): Promise<OwnLimits> {
-  const [found] = await sql<OwnLimits[]>`
-    select token_calls, organization_calls, queued_runs from organization_limits
-    where organization_id = ${organizationId}`
-  return found ?? NO_OWN_LIMITS
+  const limitsOf = await listOwnLimits(sql, [organizationId])
+  return limitsOf(organizationId)
+}
+
+/** Returns what has the limits of each of these organizations. */
+export async function listOwnLimits(
+  sql: Queryable,
+  organizationIds: readonly number[],
+): Promise<(organizationId: number) => OwnLimits> {
+  const rows = await sql<(OwnLimits & { organizationId: number })[]>`
+    select organization_id, token_calls, organization_calls, queued_runs from organization_limits
+    where organization_id = any(${organizationIds}::int[])`
+  const known = new Map(rows.map(({ organizationId, ...limits }) => [organizationId, limits]))
+  return (organizationId) => known.get(organizationId) ?? NO_OWN_LIMITS
 }
 
 /** Gives an organization limits of its own, or with nulls takes them back. */

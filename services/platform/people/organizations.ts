@@ -1,7 +1,7 @@
 import { didYouMean } from '../../shared/closest.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
-import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
+import { contains, idOfCursor, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 
 /** An organization: the owner of projects, automations, connections and people. */
@@ -14,6 +14,11 @@ export interface Organization {
    */
   readonly internal: boolean
 }
+
+/** The names that organizations may have, and the rule in words that follow a name. */
+export const ORGANIZATION_NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
+export const ORGANIZATION_NAME_RULE =
+  'must have 1 to 200 characters, no control characters, and no space at its ends'
 
 /** The name of the organization of an installation that needs only one. */
 const DEFAULT_ORGANIZATION = 'Default'
@@ -78,12 +83,8 @@ export async function getOrganizationByName(sql: Queryable, name: string): Promi
  * for an unusable name.
  */
 export async function createOrganization(sql: Queryable, name: string): Promise<Organization> {
-  if (!/^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u.test(name)) {
-    throw new AppError(
-      'invalid_request',
-      'The name of an organization has 1 to 200 characters, no control characters, and no ' +
-        'space at its ends.',
-    )
+  if (!ORGANIZATION_NAME.test(name)) {
+    throw new AppError('invalid_request', `The name of an organization ${ORGANIZATION_NAME_RULE}.`)
   }
   const [created] = await sql<Organization[]>`
     insert into organizations ${sql({ name })} on conflict do nothing returning id, name, internal`
@@ -109,6 +110,26 @@ export interface OrganizationFigures extends Organization {
   readonly createdAt: Date
 }
 
+const figures = (sql: Queryable) => sql`
+  o.id, o.name, o.internal, o.created_at,
+  (select count(distinct m.user_id)::int from memberships m
+    where m.organization_id = o.id) as members,
+  (select count(distinct m.user_id)::int
+    from memberships m join users u on u.id = m.user_id and u.disabled_at is null
+    where m.organization_id = o.id and m.role = 'admin') as admins,
+  (select count(*)::int from deployments d
+    where d.organization_id = o.id and d.tests_project_id is null) as automations`
+
+/** Returns an organization with its figures, if it exists. */
+export async function findFigures(
+  sql: Queryable,
+  id: number,
+): Promise<OrganizationFigures | undefined> {
+  const [found] = await sql<OrganizationFigures[]>`
+    select ${figures(sql)} from organizations o where o.id = ${id}`
+  return found
+}
+
 /** Returns the organizations by name. */
 export async function listOrganizations(
   sql: Queryable,
@@ -117,20 +138,12 @@ export async function listOrganizations(
   const byName = {
     columns: [sql`lower(o.name)`, sql`o.id`],
     at: (cursor: string) =>
-      sql`(select lower(name), id from organizations where id = ${cursor}::int)`,
+      sql`(select lower(name), id from organizations where id = ${idOfCursor(cursor)})`,
   }
   const isListed = sql`(${contains(sql, [sql`o.name`], page.search)})`
   const [rows, [{ total }]] = await Promise.all([
     sql<OrganizationFigures[]>`
-      select o.id, o.name, o.internal, o.created_at,
-        (select count(distinct m.user_id)::int from memberships m
-          where m.organization_id = o.id) as members,
-        (select count(distinct m.user_id)::int
-          from memberships m join users u on u.id = m.user_id and u.disabled_at is null
-          where m.organization_id = o.id and m.role = 'admin') as admins,
-        (select count(*)::int from deployments d
-          where d.organization_id = o.id and d.tests_project_id is null) as automations
-      from organizations o where ${isListed} ${keyset(sql, byName, page)}`,
+      select ${figures(sql)} from organizations o where ${isListed} ${keyset(sql, byName, page)}`,
     sql<[{ total: number }]>`select count(*)::int as total from organizations o where ${isListed}`,
   ])
   return toPage(rows, page, { total, cursorOf: ({ id }) => String(id) })

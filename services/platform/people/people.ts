@@ -1,7 +1,7 @@
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
-import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
+import { contains, idOfCursor, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 
 /** A person as administrators of the platform see one. */
@@ -37,7 +37,8 @@ const columns = (sql: Queryable) => sql`
 export async function listPeople(sql: Queryable, page: PageRequest): Promise<Page<Person>> {
   const byName = {
     columns: [sql`lower(u.name)`, sql`u.id`],
-    at: (cursor: string) => sql`(select lower(name), id from users where id = ${cursor}::int)`,
+    at: (cursor: string) =>
+      sql`(select lower(name), id from users where id = ${idOfCursor(cursor)})`,
   }
   const isListed = sql`(${contains(sql, [sql`u.name`, sql`u.email`], page.search)})`
   const [rows, [{ total }]] = await Promise.all([

@@ -81,7 +81,7 @@ export function remedyForDeployments({ namespace, rows, install }: Troubled): st
 export const ISOLATION_RIGHTS =
   'The feature flag k8s_namespace_isolation is on, and web may not read the namespaces of ' +
   'organizations. Set crews.namespaceIsolation to true and upgrade, which grants the right, or ' +
-  'switch the flag off under Platform settings.'
+  'switch the flag off under Feature flags.'
 
 const DEFAULT_NAME = 'platform'
 

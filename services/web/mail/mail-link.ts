@@ -22,7 +22,7 @@ export interface MailedLink {
  * same. Returns undefined without a mail server, or without somebody to send to.
  */
 export async function mailLink(
-  { requestId }: Pick<Actor, 'requestId'>,
+  { actor: { requestId } }: { readonly actor: Pick<Actor, 'requestId'> },
   { mailer, log }: Pick<WebDeps, 'mailer' | 'log'>,
   { to, subject, text, url }: LinkMail,
 ): Promise<MailedLink | undefined> {

@@ -17,9 +17,7 @@ import { AppError } from '../../shared/errors.ts'
 import { moment, nullable } from '../api/openapi/parts.ts'
 import { invitationUrl, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
-import { mailBox } from '../console/frame/new-link-page.ts'
 import { time } from '../console/frame/parts.ts'
-import { mailLink } from '../mail/mail-link.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 import { text } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
@@ -120,8 +118,8 @@ export const invitations = resource<Organization, Given, Invitation, typeof fiel
       const row = await findOwnInvitation(sql, { id: created.id, organizationId })
       if (!row) throw invitationOver()
       const url = invitationUrl(deps.config.PLATFORM_BASE_URL, created.token)
-      const mail = { to, subject: `Invitation to ${name}`, text: purposeOf(row), url }
-      return { row, secret: url, send: (by) => mailLink(by, deps, mail) }
+      const mail = { to, subject: `Invitation to ${name}`, text: purposeOf(row) }
+      return { row, secret: url, mail }
     },
     remove: ({ sql }, row) => revokeInvitation(sql, row),
   },
@@ -141,9 +139,7 @@ export const invitations = resource<Organization, Given, Invitation, typeof fiel
     key: 'link',
     label: 'Link',
     isMailed: true,
-    hint: ({ row, mailed }) =>
-      html`${mailBox(mailed)}
-        <p>${purposeOf(row)}</p>`,
+    hint: ({ row }) => html`<p>${purposeOf(row)}</p>`,
   },
   name: whomOf,
   state: () => ['busy', 'Open'],

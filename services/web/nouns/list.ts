@@ -1,11 +1,14 @@
 import type { Resource } from '../resources/declaration.ts'
+import { featureFlags } from './feature-flags.ts'
 import { invitations } from './invitations.ts'
 import { llmConnections } from './llm-connections.ts'
 import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
+import { organizations } from './organizations.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
+import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
 
 /** What people and programs set, each declared once. */
@@ -18,6 +21,9 @@ export const NOUNS: readonly Resource[] = [
   oauthClients,
   members,
   invitations,
+  organizations,
+  users,
+  featureFlags,
 ]
 
 /** Nouns whose pages are below another parent as well. */

@@ -23,7 +23,13 @@ export const organization = (
   name: ({ name }) => name,
   pathOf: () => '',
   crumbs: () => above,
-  head: (_, { title, hint, aside }) =>
+  head: headBelow(above),
+})
+
+/** Returns the head of a list, below the way to it. */
+export const headBelow =
+  (above: readonly Crumb[]): Parent<unknown>['head'] =>
+  (_, { title, hint, aside }) =>
     html`${above.length > 0 ? crumbs(above) : ''}
       <div class="page-head">
         <div>
@@ -31,5 +37,4 @@ export const organization = (
           <p class="hint">${hint}</p>
         </div>
         ${aside}
-      </div>`,
-})
+      </div>`

@@ -1,11 +1,13 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { readJson } from '../../shared/http/json-body.ts'
+import { requireAdministratorCall } from '../gate/callers/administrator.ts'
+import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import type { Declaration, Fields, Identified, Outcome, Reader } from './declaration.ts'
+import type { Declaration, Done, Fields, Identified, Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
@@ -24,27 +26,29 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   declaration: Declaration<Owner, Given, Row, Of>,
   deps: WebDeps,
 ): Hono<OrganizationCall> {
-  const { under, verbs, actions } = declaration
+  const { under, verbs, actions, rights } = declaration
   const { list: listName, segment } = namesOf(declaration.kind)
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
   const { show, showNow, kept } = createAnswers(declaration)
-  const authenticate = requireOrganization(deps)
+  const isOfPlatform = rights.read === 'platform-admin'
+  const authenticate = (isOfPlatform ? requireAdministratorCall : requireOrganization)(deps)
+  const [mayRead, mayChange] = [declareRight(rights.read), declareRight(rights.change)]
   const routes = new Hono<OrganizationCall>()
   const having = (verb: unknown) => (verb ? routes : new Hono<OrganizationCall>())
 
-  const open = (c: Context<OrganizationCall>) => finder.open(c, askerOf(c))
-  const find = (c: Context<OrganizationCall>) => finder.find(c, askerOf(c))
+  const open = (c: Context<OrganizationCall>) => finder.open(c, c.var.caller)
+  const find = (c: Context<OrganizationCall>) => finder.find(c, c.var.caller)
   const read = async (c: Context<OrganizationCall>) =>
     readBody(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
 
-  routes.get(list, authenticate, async (c) => {
+  routes.get(list, mayRead, authenticate, async (c) => {
     const call = await open(c)
     const rows = await verbs.list(call)
     return c.json({ [listName]: rows.map((row) => documentOf(declaration, call.owner, row)) })
   })
-  having(verbs.create).post(list, authenticate, async (c) => {
+  having(verbs.create).post(list, mayChange, authenticate, async (c) => {
     const call = await open(c)
     const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
@@ -55,8 +59,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   })
   routes.all(list, authenticate, refuseAllBut({ POST: verbs.create }))
 
-  routes.get(one, authenticate, async (c) => c.json(show(c, await find(c))))
-  having(verbs.change).put(one, authenticate, async (c) => {
+  routes.get(one, mayRead, authenticate, async (c) => c.json(show(c, await find(c))))
+  having(verbs.change).put(one, mayChange, authenticate, async (c) => {
     const found = await find(c)
     const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
@@ -65,14 +69,14 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     await changes.change(c.var, found, { values, wanted: wantedBy(c) })
     return c.json(await showNow(c, found))
   })
-  having(verbs.remove).delete(one, authenticate, async (c) => {
+  having(verbs.remove).delete(one, mayChange, authenticate, async (c) => {
     await changes.remove(c.var, await find(c), wantedBy(c))
     return c.body(null, 204)
   })
   routes.all(one, authenticate, refuseAllBut({ PUT: verbs.change, DELETE: verbs.remove }))
 
   for (const action of Object.keys(actions)) {
-    routes.post(`${one}/${action}`, authenticate, async (c) => {
+    routes.post(`${one}/${action}`, mayChange, authenticate, async (c) => {
       const found = await find(c)
       return c.json(await showNow(c, found, await changes.act(c.var, found, action)))
     })
@@ -97,7 +101,7 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
   }
 
   /** The row as it is now, with a secret that was made just now. */
-  async function showNow(c: Context, { call, row }: Found<Owner, Row>, made: Outcome = {}) {
+  async function showNow(c: Context, { call, row }: Found<Owner, Row>, made: Done = {}) {
     const now = (await verbs.find(call, String(row.id))) ?? row
     const sent = secret?.isMailed && { mailed: made.mailed?.isSent ?? null }
     const once = secret && made.secret && { [secret.key]: made.secret, ...sent }
@@ -119,9 +123,3 @@ function wantedBy(c: Context): readonly string[] {
   if (given === undefined || given.trim() === '*') return []
   return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
-
-const askerOf = (c: Context<OrganizationCall>) => ({
-  organizationId: c.var.caller.organizationId,
-  userId: null,
-  tokenId: c.var.caller.tokenId,
-})

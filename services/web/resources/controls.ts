@@ -25,8 +25,9 @@ export interface Control {
 }
 
 interface TextOptions {
-  /** The longest text, in characters. */
+  /** The longest text, in characters; or the largest number. */
   readonly max: number
+  readonly min?: number
   readonly isMono?: true
   readonly isOptional?: true
   readonly type?: 'url'
@@ -82,14 +83,14 @@ export const secret = ({ max }: Pick<TextOptions, 'max'>): Control => ({
   write: () => [],
 })
 
-/** A whole number; null where none is typed. */
-export const number = ({ max }: Pick<TextOptions, 'max'>): Control => ({
+/** A whole number from 1, or from another one; null where none is typed. */
+export const number = ({ min = 1, max }: Pick<TextOptions, 'min' | 'max'>): Control => ({
   render: (field, typed) =>
     html`<label
       >${field.label}
       <input
         type="number"
-        min="1"
+        min="${min}"
         max="${max}"
         name="${field.name}"
         value="${typed.get(field.name) ?? ''}"

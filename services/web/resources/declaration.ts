@@ -4,13 +4,12 @@ import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
-import type { Actor } from '../../platform/audit/audit.ts'
 import type { Crumb } from '../console/frame/confirm-page.ts'
 import type { IconName } from '../console/frame/icons.ts'
 import type { Html, Tone } from '../console/frame/parts.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
-import type { MailedLink } from '../mail/mail-link.ts'
+import type { LinkMail, MailedLink } from '../mail/mail-link.ts'
 import type { Control } from './controls.ts'
 
 /** How people see a field, beside the schema that its values pass. */
@@ -84,7 +83,7 @@ export interface Call<Owner> {
   readonly sql: Queryable
   readonly deps: WebDeps
   readonly owner: Owner
-  /** null: a token, or a session that calls the API. */
+  /** null: a token. */
   readonly userId: number | null
   /** The token of the organization that calls; null: a person. */
   readonly tokenId: number | null
@@ -94,13 +93,16 @@ export interface Call<Owner> {
 export interface Outcome {
   /** A secret that is shown once. */
   readonly secret?: string
+  /** A mail with the secret, which is a link; it is sent once all is committed. */
+  readonly mail?: Omit<LinkMail, 'url'>
   /** The page that shows it, below that of the row: `/deliveries/1`. @default that of the row */
   readonly at?: string
   /** What people are told, by the ending of a notice by hand. @default what the declaration says */
   readonly done?: string
-  /** Sends a new secret to a person, once what made it is committed; undefined: to no one. */
-  readonly send?: (by: Actor) => Promise<MailedLink | undefined>
-  /** What came of that. */
+}
+
+/** What a verb made, and what became of its mail. */
+export interface Done extends Outcome {
   readonly mailed?: MailedLink | undefined
 }
 
@@ -110,7 +112,6 @@ export interface Made<Owner, Row> {
   readonly owner: Owner
   readonly row: Row
   readonly secret: string
-  readonly mailed?: Outcome['mailed']
 }
 
 /** A verb beside creating, changing and deleting, such as `pause`. */
@@ -163,7 +164,7 @@ export type End = readonly [verb: string, past: string]
 export interface Shown<Owner, Row extends Identified> {
   /** In the singular, with underscores: `static_token`. Paths, pages and the audit name it so. */
   readonly kind: string
-  readonly id: 'number' | 'uuid'
+  readonly id: 'number' | 'uuid' | 'name'
   readonly under: Parent<Owner>
   /** How many of them an owner has at the most. */
   readonly most: number
@@ -172,15 +173,17 @@ export interface Shown<Owner, Row extends Identified> {
   readonly identity?: string
   /** What the answers of the API have beside the fields. */
   readonly facts: Readonly<Record<string, Fact<Row>>>
-  readonly rights: { readonly read: OrganizationRole; readonly change: OrganizationRole }
+  readonly rights:
+    | Readonly<Record<'read' | 'change', OrganizationRole>>
+    | Readonly<Record<'read' | 'change', 'platform-admin'>>
   /** Without `change`, rows stay as they were created; others are created or removed elsewhere. */
   readonly verbs: {
     readonly create?: unknown
     readonly change?: unknown
     readonly remove?: unknown
   }
-  /** What a token has to be for to change them. */
-  readonly scope: TokenScope
+  /** What a token has to be for to change them. Absent: only a session may. */
+  readonly scope?: TokenScope
   readonly actions: Readonly<Record<string, Action<Owner, Row>>>
   readonly words: {
     /** What it does, in a sentence. */
@@ -188,7 +191,7 @@ export interface Shown<Owner, Row extends Identified> {
     readonly icon: IconName
     /** The heading of the form, or of what a row says that cannot be changed. */
     readonly form: string
-    readonly saved: string
+    readonly saved?: string
     readonly deleted?: string
     /** What happens when it is deleted. */
     readonly deletes?: string
@@ -197,17 +200,22 @@ export interface Shown<Owner, Row extends Identified> {
     /** How one is made that is not created here. */
     readonly made?: string
   }
-  /** The secret that creating makes, and some actions; it is shown once. */
+  /** The secret that creating makes, or actions alone; it is shown once. */
   readonly secret?: {
     /** Its name in JSON. */
     readonly key: string
     readonly label: string
-    /** It may be sent to a person: the answer of the API says in `mailed` whether it was. */
+    readonly isOfActions?: true
+    /** It is a link that may be sent: the answer of the API says in `mailed` whether it was. */
     readonly isMailed?: true
     /** What it is for, and commands with it. */
     readonly hint: (made: Made<Owner, Row>) => Html
   }
   readonly name: (row: Row) => string
+  /** The organization in whose audit a change is; null: in none. @default that of the caller */
+  readonly concerns?: (row: Row) => number | null
+  /** Returns false while a row is not to be deleted. @default true */
+  readonly isRemovable?: (row: Row) => boolean
   readonly state: (row: Row) => State
   /** The columns of the list; the first one leads to the page of the row. */
   readonly columns: readonly [Column<Row>, ...Column<Row>[]]

@@ -19,7 +19,7 @@ export function noticeOf<Owner, Row extends Identified>(
   const { notice } = namesOf(kind)
   const [, end] = endOf({ words })
   const known = new Map<string, Notice>([
-    [`${notice}-saved`, { text: words.saved }],
+    [`${notice}-saved`, { text: words.saved ?? '' }],
     [`${notice}-${end}`, { text: words.deleted ?? '' }],
     ...Object.values(actions).map(({ past, done, undo }): [string, Notice] => [
       `${notice}-${past.replaceAll('_', '-')}`,

@@ -5,6 +5,7 @@ import type { Transaction } from '../../shared/postgres/database.ts'
 import { createAudited } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
+import { mailLink } from '../mail/mail-link.ts'
 import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
 import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
@@ -59,7 +60,7 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
   async function find(asked: Asked, asker: Asker): Promise<Found<Owner, Row>> {
     const call = await open(asked, asker)
     const id = asked.req.param(parameter) ?? ''
-    const row = isId(idKind, id) ? await verbs.find(call, id) : undefined
+    const row = IDS[idKind](id) ? await verbs.find(call, id) : undefined
     if (row !== undefined) return { call, row }
     throw new AppError('not_found', `This ${under.noun} has no such ${noun}.`)
   }
@@ -103,17 +104,24 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
  */
 export function createChanges<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
-  { sql }: WebDeps,
+  deps: WebDeps,
 ) {
   const { kind, verbs, actions } = declaration
   const [, end] = endOf(declaration)
-  const audited = createAudited(sql)
+  const audited = createAudited(deps.sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
     action: `${kind}_${past}`,
     target: { kind, id: row.id, name: declaration.name(row) },
+    ...(declaration.concerns && { organizationId: declaration.concerns(row) }),
     ...change,
   })
+
+  /** Sends the mail of a secret that is a link, if there is to be one. */
+  async function sent<Made extends Outcome>(acting: Acting, made: Made) {
+    const { mail, secret: url = '' } = made
+    return { ...made, mailed: mail && (await mailLink(acting, deps, { ...mail, url })) }
+  }
 
   return {
     async create(acting: Acting, call: Call<Owner>, values: Values<Of>) {
@@ -125,16 +133,15 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       }
       const after = factsOf(declaration, given)
       const made = await audited(acting, create, ({ row }) => entry('created', row, { after }))
-      return { ...made, mailed: await made.send?.(acting.actor) }
+      return sent(acting, made)
     },
 
     async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
-      const { call } = found
       requireFixed(declaration, values, found.row)
-      const given = await verbs.read(call, values)
+      const given = await verbs.read(found.call, values)
       const change = async (tx: Transaction) => {
         const row = await hold(tx, found, wanted)
-        return { row, outcome: await verbs.change?.({ ...call, sql: tx }, row, given) }
+        return { row, outcome: await verbs.change?.({ ...found.call, sql: tx }, row, given) }
       }
       const { outcome } = await audited(acting, change, ({ row }) => {
         const [before, after] = [row, given].map((each) => factsOf(declaration, each))
@@ -152,15 +159,19 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       await audited(acting, remove, (row) => entry(end, row, { before: factsOf(declaration, row) }))
     },
 
-    /** Does one of the actions. */
-    async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string): Promise<Outcome> {
+    /** Does one of the actions, and sends the mail of its secret. */
+    async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string) {
       const action = actions[name]
       if (!action) throw new AppError('not_found', `There is no action ${name}.`)
       const act = (tx: Transaction) => action.does({ ...call, sql: tx }, row)
-      return (await audited(acting, act, entry(action.past, row))) ?? {}
+      const made: Outcome = (await audited(acting, act, entry(action.past, row))) ?? {}
+      return sent(acting, made)
     },
   }
 }
 
-const isId = (kind: 'number' | 'uuid', id: string): boolean =>
-  kind === 'uuid' ? isUuid(id) : NUMBER.test(id) && Number(id) <= NUMBER_MAX
+const IDS: Readonly<Record<'number' | 'uuid' | 'name', (id: string) => boolean>> = {
+  number: (id) => NUMBER.test(id) && Number(id) <= NUMBER_MAX,
+  uuid: isUuid,
+  name: (id) => /^[a-z][a-z0-9_]{0,62}$/.test(id),
+}

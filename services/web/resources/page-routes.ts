@@ -4,11 +4,12 @@ import { AppError } from '../../shared/errors.ts'
 import type { Page } from '../../shared/postgres/paging.ts'
 import { isNameCursor, readPageRequest } from '../console/frame/lists/page-request.ts'
 import type { Html } from '../console/frame/parts.ts'
+import { requireAdministrator } from '../gate/callers/administrator.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
-import type { Call, Declaration, Fields, Identified, Outcome, Reader } from './declaration.ts'
+import type { Call, Declaration, Done, Fields, Identified, Reader } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
 import { noticeOf } from './notices.ts'
 import { createChanges, createFinder } from './operations.ts'
@@ -30,7 +31,8 @@ export const resourcePages =
     const show = createViews(declaration, deps)
     const routes = new Hono<SignedIn>()
     const having = (verb: unknown) => (verb ? routes : new Hono<SignedIn>())
-    const session = requireSession(deps)
+    const isOfPlatform = rights.read === 'platform-admin'
+    const session = (isOfPlatform ? requireAdministrator : requireSession)(deps)
     const form = requireForm(deps.config.PLATFORM_BASE_URL)
     const mayRead = declareRight(rights.read)
     const mayChange = declareRight(rights.change)
@@ -136,13 +138,13 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
     async done(
       c: Context<SignedIn>,
       { call, row }: Found<Owner, Row>,
-      { done, secret, mailed, at = '' }: Outcome & { readonly done: string },
+      { done, secret, at = '', mailed }: Done & { readonly done: string },
     ): Promise<Response> {
       const path = pathOf(call.owner, row)
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
-      const view = { session: c.var.session, owner: call.owner, row: now, path, secret }
-      const hint = secretOf?.hint({ deps, mailed, ...view })
+      const view = { session: c.var.session, owner: call.owner, row: now, path, secret, mailed }
+      const hint = secretOf?.hint({ deps, ...view })
       return c.html(secretPage(declaration, { ...view, hint }))
     },
   }

@@ -15,7 +15,9 @@ import {
   warningBox,
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
+import { mailedBox } from '../console/frame/new-link-page.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
+import type { MailedLink } from '../mail/mail-link.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { Column, Field, Identified, Shown, View } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
@@ -166,8 +168,9 @@ function buttons<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   { session, row, path }: View<Owner, Row>,
 ): Html {
-  const { verbs, actions } = shown
+  const { verbs, actions, isRemovable } = shown
   const [end] = endOf(shown)
+  const mayGo = verbs.remove && (isRemovable?.(row) ?? true)
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
   return html`${offered.map(
     ([name, { text }]) =>
@@ -176,7 +179,7 @@ function buttons<Owner, Row extends Identified>(
         <button class="button">${text}</button>
       </form>`,
   )}
-  ${verbs.remove ? html`<a class="button danger" href="${path}/delete">${end}</a>` : ''}`
+  ${mayGo ? html`<a class="button danger" href="${path}/delete">${end}</a>` : ''}`
 }
 
 /** The question before a row is deleted. */
@@ -206,16 +209,18 @@ export function secretPage<Owner, Row extends Identified>(
     readonly row: Row
     readonly secret: string
     readonly hint: Html | undefined
+    readonly mailed: MailedLink | undefined
   },
 ): Html {
   const { under, columns } = shown
-  const { session, path, row, secret, hint } = view
+  const { session, path, row, secret, hint, mailed } = view
   const { label = 'Secret' } = shown.secret ?? {}
   return frame(
     { title: `New ${label.toLowerCase()}`, session, current: under.current },
     html`${crumbs(crumbsTo(shown, view))}
       <div class="page-head"><h1>Your new ${label.toLowerCase()}</h1></div>
       <div class="card narrow">
+        ${mailedBox(mailed)}
         ${warningBox(`Copy the ${label.toLowerCase()} now. It is not shown again.`)}
         ${factsOf(columns, row)} ${copyable(label, secret)} ${hint ?? ''}
         <p><a class="button primary" href="${path}">I have copied it</a></p>

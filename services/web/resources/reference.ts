@@ -28,7 +28,7 @@ export const referenceRow: Reader<string> = (declaration) => {
     most,
     rights.read,
     rights.change,
-    `\`${scope}\``,
+    scope ? `\`${scope}\`` : 'a session',
   ]
   return `| ${cells.join(' | ')} |`
 }

@@ -1,5 +1,4 @@
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
-import type { RightOfRoute } from '../gate/callers/right.ts'
 import type { Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 
@@ -18,32 +17,15 @@ export function pathsOf({ kind, under }: Placed, at: 'api' | 'pages' = 'api') {
   return { list, one: `${list}/:${parameter}` }
 }
 
-/** Returns who may call the API of a resource. */
-export const apiRights: Reader<readonly RightOfRoute[]> = (declaration) => {
-  const { rights, verbs, actions } = declaration
-  const { list, one } = pathsOf(declaration)
-  return [
-    [`GET ${API}${list}`, rights.read],
-    ...(verbs.create ? [[`POST ${API}${list}`, rights.change] as const] : []),
-    [`GET ${API}${one}`, rights.read],
-    ...(verbs.change ? [[`PUT ${API}${one}`, rights.change] as const] : []),
-    ...(verbs.remove ? [[`DELETE ${API}${one}`, rights.change] as const] : []),
-    ...Object.keys(actions).map((action): RightOfRoute => [
-      `POST ${API}${one}/${action}`,
-      rights.change,
-    ]),
-  ]
-}
-
 /**
  * Returns the scope that changes what is at a path of the API, before those of which one is enough
- * to read it; none where there is another noun.
+ * to read it; none where there is another noun, or one for sessions alone.
  */
 export const scopesAt =
   (path: string): Reader<readonly TokenScope[]> =>
   (declaration) => {
     const { rights, scope } = declaration
     const list = `${API}${pathsOf(declaration).list}`.replaceAll(/:\w+/g, '[^/]+')
-    if (!new RegExp(`^${list}(/|$)`).test(path)) return []
+    if (!scope || !new RegExp(`^${list}(/|$)`).test(path)) return []
     return rights.read === 'admin' ? [scope] : [scope, 'read', 'design']
   }

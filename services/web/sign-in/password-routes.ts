@@ -12,19 +12,22 @@ import { requireSession } from '../gate/callers/session.ts'
 import { tooManyAttempts } from './sign-in.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { PASSWORD_PATH, passwordPage } from './password-page.ts'
+import { declareRight } from '../gate/callers/declared-right.ts'
 
 /** Mounts the page of a person's own password, for those who sign in with one. */
 export function passwordRoutes(deps: WebDeps, passwords: PasswordChecks): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
+  const person = declareRight('person')
   const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
 
-  routes.get(PASSWORD_PATH, session, (c) => {
+  routes.get(PASSWORD_PATH, person, session, (c) => {
     requireLocal(c)
     return c.html(passwordPage({ session: c.var.session }))
   })
 
-  routes.post(PASSWORD_PATH, session, requireForm(config.PLATFORM_BASE_URL), async (c) => {
+  routes.post(PASSWORD_PATH, person, session, form, async (c) => {
     requireLocal(c)
     const result = await changePassword(sql, passwords, readChange(c, deps))
     const { outcome } = result

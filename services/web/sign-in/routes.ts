@@ -20,6 +20,7 @@ import { signInPage } from './sign-in-page.ts'
 import type { SignInPage } from './sign-in-page.ts'
 import { signedOutPage } from './signed-out-page.ts'
 import { oidcSignInRoutes } from './oidc/routes.ts'
+import { declareRight } from '../gate/callers/declared-right.ts'
 
 const EMAIL_LENGTH_MAX = 254
 /** The ways to sign in. */
@@ -41,7 +42,7 @@ export function signInRoutes(deps: WebDeps, { provider, passwords }: SignInParts
     return signInPage({ ...shown, csrfToken, provider: provider?.name, passwords: hasPasswords })
   }
 
-  routes.get('/sign-in', async (c) => {
+  routes.get('/sign-in', declareRight('anybody'), async (c) => {
     const next = nextPage(c.req.query('next'))
     if (await readSession(c, deps)) return c.redirect(next, 303)
     return c.html(showForm(c, { next }))
@@ -66,7 +67,7 @@ function passwordSignInRoutes(deps: WebDeps, { passwords, showForm }: PasswordDe
   const sessionCookie = cookieNames(baseUrl).session
   const signIn = createSignIn(sql, passwords.verify)
 
-  routes.post('/sign-in', async (c) => {
+  routes.post('/sign-in', declareRight('anybody'), async (c) => {
     requireSameOrigin(c, baseUrl)
     const form = await readForm(c.req.raw)
     const email = readEmail(form)
@@ -96,7 +97,8 @@ function signOutRoutes(deps: WebDeps, provider?: IdentityProvider): Hono<SignedI
   const { sql, config } = deps
   const baseUrl = config.PLATFORM_BASE_URL
   const routes = new Hono<SignedIn>()
-  routes.post('/sign-out', requireSession(deps), requireForm(baseUrl), async (c) => {
+  const person = [declareRight('person'), requireSession(deps)] as const
+  routes.post('/sign-out', ...person, requireForm(baseUrl), async (c) => {
     const name = cookieNames(baseUrl).session
     const token = getCookie(c, name) ?? ''
     const sealedIdToken = await deleteSession(sql, token)

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { listAuthorizationServers } from '../../../platform/automations/automation-oauth.ts'
 import { RESOURCE_METADATA_PATH } from './challenge.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /**
  * The metadata of the automation API as a protected resource (RFC 9728). The authorization server
@@ -9,7 +10,7 @@ import type { WebApp, WebDeps } from '../../context.ts'
  */
 export function resourceMetadataRoutes({ config, sql }: WebDeps): Hono<WebApp> {
   const routes = new Hono<WebApp>()
-  routes.get(RESOURCE_METADATA_PATH, async (c) => {
+  routes.get(RESOURCE_METADATA_PATH, declareRight('anybody'), async (c) => {
     const [server, ...others] = await listAuthorizationServers(sql)
     const isOne = server !== undefined && others.length === 0
     c.header('cache-control', 'public, max-age=300')

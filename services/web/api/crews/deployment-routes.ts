@@ -24,6 +24,7 @@ import { deploymentDocument } from './documents.ts'
 import { deploymentKeyOf, getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const LIST_MAX = 100
 const againBody = v.strictObject({
@@ -44,14 +45,14 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const deploy = createDeploy(deps)
   const path = '/automations/:automationId/deployments'
 
-  routes.get(path, authenticate, async (c) => {
+  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const before = readBefore(c)
     const deployments = await listCrewDeployments(sql, crew, { before, limit: LIST_MAX })
     return c.json({ deployments: deployments.map(deploymentDocument) })
   })
 
-  routes.post(path, authenticate, async (c) => {
+  routes.post(path, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { number } = await deploy(c, crew)
     const deployment = await findCrewDeployment(sql, { ...crew, number })
@@ -63,13 +64,13 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
   })
   routes.all(path, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get(`${path}/:number`, authenticate, async (c) => {
+  routes.get(`${path}/:number`, declareRight('viewer'), authenticate, async (c) => {
     const deployment = await getDeployment(c, sql)
     return c.json(deploymentDocument(deployment))
   })
   routes.all(`${path}/:number`, authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(`${path}/:number/logs/:stream`, authenticate, async (c) => {
+  routes.get(`${path}/:number/logs/:stream`, declareRight('viewer'), authenticate, async (c) => {
     const { id: crewDeploymentId } = await getDeployment(c, sql)
     const stream = LOG_STREAMS.find((each) => each === c.req.param('stream'))
     if (!stream) throw new AppError('not_found', `A log is one of ${LOG_STREAMS.join(', ')}.`)

@@ -15,6 +15,7 @@ import { createRepositoryChanges, webhookUrlOf } from './change-repository.ts'
 import { repositoryDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const checked = (problemOf: (text: string) => string | undefined) =>
   v.pipe(
@@ -43,32 +44,34 @@ export function repositoryRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json(repositoryDocument(repository, webhookUrlOf(deps, crew)), status)
   }
 
-  routes.get(path, authenticate, async (c) => answer(c, await getOwnCrew(c, sql), 200))
-  routes.put(path, authenticate, async (c) => {
+  routes.get(path, declareRight('viewer'), authenticate, async (c) =>
+    answer(c, await getOwnCrew(c, sql), 200),
+  )
+  routes.put(path, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { url, ref, directory, token } = await readBodyAs(c, repositoryBody)
     await changes.save(c.var, crew, { url, ref, directory, token })
     return answer(c, crew, 200)
   })
-  routes.delete(path, authenticate, async (c) => {
+  routes.delete(path, declareRight('editor'), authenticate, async (c) => {
     await changes.remove(c.var, await getOwnCrew(c, sql))
     return c.body(null, 204)
   })
   routes.all(path, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
 
-  routes.post(`${path}/pull`, authenticate, async (c) => {
+  routes.post(`${path}/pull`, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await changes.pull(c.var, crew)
     return answer(c, crew, 202)
   })
   routes.all(`${path}/pull`, authenticate, refuseMethod('POST'))
 
-  routes.post(`${path}/webhook`, authenticate, async (c) => {
+  routes.post(`${path}/webhook`, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const secret = await changes.makeSecret(c.var, crew)
     return c.json({ url: webhookUrlOf(deps, crew), secret }, 201, { 'cache-control': 'no-store' })
   })
-  routes.delete(`${path}/webhook`, authenticate, async (c) => {
+  routes.delete(`${path}/webhook`, declareRight('editor'), authenticate, async (c) => {
     await changes.removeSecret(c.var, await getOwnCrew(c, sql))
     return c.body(null, 204)
   })

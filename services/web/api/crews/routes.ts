@@ -36,6 +36,7 @@ import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
 import { repositoryRoutes } from './repository-routes.ts'
 import { variableRoutes } from './variable-routes.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const nameBody = v.strictObject({
   name: v.pipe(
@@ -60,12 +61,12 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.route('/', listRoutes(deps))
 
-  routes.get(path, authenticate, async (c) => {
+  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
     const automation = await getAutomation(c, sql)
     return c.json(await readCrew(sql, automation.automationId))
   })
 
-  routes.delete(path, authenticate, async (c) => {
+  routes.delete(path, declareRight('admin'), authenticate, async (c) => {
     const automation = await getAutomation(c, sql)
     await recordChange({ sql, ...c.var }, automation, {
       action: 'automation_removed',
@@ -75,7 +76,7 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   })
   routes.all(path, authenticate, refuseMethod('GET, HEAD, DELETE'))
 
-  routes.patch(`${path}/settings`, authenticate, async (c) => {
+  routes.patch(`${path}/settings`, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const given = await readBodyAs(c, crewSettingsFields)
     const settings = changeSettings(crew.settings, given)
@@ -102,7 +103,7 @@ function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
 
-  routes.get('/automations', authenticate, async (c) => {
+  routes.get('/automations', declareRight('viewer'), authenticate, async (c) => {
     const { limit, cursor: after } = readUuidPage(c)
     const page = await listAutomations(sql, c.var.caller.organizationId, { limit, after })
     const automations = page.items.map(({ automationId: automation_id, name, slug, status }) => ({
@@ -113,7 +114,7 @@ function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
     }))
     return c.json({ automations, next_cursor: page.next ?? null })
   })
-  routes.post('/automations', authenticate, async (c) => {
+  routes.post('/automations', declareRight('editor'), authenticate, async (c) => {
     const { organizationId } = c.var.caller
     const { name } = await readBodyAs(c, nameBody)
     const { actor, wide } = c.var
@@ -151,7 +152,7 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const authenticate = requireOrganization(deps)
   for (const [verb, action, act] of ACTIONS) {
     const path = `/automations/:automationId/${verb}`
-    routes.post(path, authenticate, async (c) => {
+    routes.post(path, declareRight('editor'), authenticate, async (c) => {
       const automation = await getAutomation(c, sql)
       await recordChange({ sql, ...c.var }, automation, {
         action,
@@ -162,7 +163,7 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     routes.all(path, authenticate, refuseMethod('POST'))
   }
   const restart = '/automations/:automationId/restart'
-  routes.post(restart, authenticate, async (c) => {
+  routes.post(restart, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_restarted',

@@ -17,6 +17,7 @@ import { refuseMethod } from '../../http/refuse-method.ts'
 import { variableDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const variableBody = v.strictObject({
   value: v.pipe(
@@ -37,13 +38,13 @@ export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const seals = createVariableSeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
   const path = '/automations/:automationId/variables'
 
-  routes.get(path, authenticate, async (c) => {
+  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
     const variables = await listCrewVariables(sql, await getOwnCrew(c, sql))
     return c.json({ variables: variables.map(variableDocument) })
   })
   routes.all(path, authenticate, refuseMethod('GET, HEAD'))
 
-  routes.put(`${path}/:name`, authenticate, async (c) => {
+  routes.put(`${path}/:name`, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const name = c.req.param('name')
     const problem = variableNameProblem(name)
@@ -59,7 +60,7 @@ export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.body(null, 204)
   })
 
-  routes.delete(`${path}/:name`, authenticate, async (c) => {
+  routes.delete(`${path}/:name`, declareRight('editor'), authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const name = c.req.param('name')
     const key = { deploymentId: crew.deploymentId, name }

@@ -12,6 +12,7 @@ import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { getAutomation } from './get-automation.ts'
 import { readLimits } from './requests.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** The budgets of an organization and of its automations. */
 export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
@@ -21,19 +22,19 @@ export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const authenticate = requireOrganization(deps)
   const ofAutomation = '/automations/:automationId/budgets'
 
-  routes.get('/budgets', authenticate, async (c) => {
+  routes.get('/budgets', declareRight('viewer'), authenticate, async (c) => {
     const { organizationId } = c.var.caller
     return c.json(toDocument(await listBudgets(sql, { organizationId })))
   })
   routes.all('/budgets', authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(ofAutomation, authenticate, async (c) =>
+  routes.get(ofAutomation, declareRight('viewer'), authenticate, async (c) =>
     c.json(toDocument(await listBudgets(sql, await ownerOf(c, sql)))),
   )
   routes.all(ofAutomation, authenticate, refuseMethod('GET, HEAD'))
 
   for (const path of ['/budgets/:period', `${ofAutomation}/:period`]) {
-    routes.put(path, authenticate, async (c) => {
+    routes.put(path, declareRight('admin'), authenticate, async (c) => {
       const key = await keyOf(c, sql)
       const limits = await readLimits(c)
       await audited(
@@ -45,7 +46,7 @@ export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
       const budgets = await listBudgets(sql, { organizationId, deploymentId })
       return c.json(budgets.filter((each) => each.period === period).map(budgetDocument)[0])
     })
-    routes.delete(path, authenticate, async (c) => {
+    routes.delete(path, declareRight('admin'), authenticate, async (c) => {
       const key = await keyOf(c, sql)
       await audited(
         c.var,

@@ -18,6 +18,7 @@ import { createImports } from '../../intake/project-import/create-imports.ts'
 import { readArchive, readUpload } from '../../intake/project-import/read-upload.ts'
 import { versionDocument } from './documents.ts'
 import { readNumber } from './requests.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const filesBody = v.strictObject({
   files: v.record(v.string(), v.string('must be a text'), 'must hold paths with texts'),
@@ -33,7 +34,7 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   const importFiles = createImports()
 
-  routes.post(path, authenticate, async (c) => {
+  routes.post(path, declareRight('editor'), authenticate, async (c) => {
     const { organizationId } = c.var.caller
     const projectId = readNumber(c, 'projectId')
     const isDryRun = readFlag(c, 'dry_run')

@@ -10,7 +10,6 @@ import { findOrganization } from '../../../platform/people/organizations.ts'
 import type { Organization } from '../../../platform/people/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
-import { limitsEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { standardLimits } from '../../gate/callers/create-limits.ts'
 import { requireOrganization, requireOrganizationToken } from '../../gate/callers/organization.ts'
@@ -18,6 +17,7 @@ import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { parseBody } from '../../http/parse-body.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { readNumber } from './requests.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const BODY_BYTES_MAX = 16 * 1024
 
@@ -46,21 +46,25 @@ export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
     throw new AppError('not_found', 'There is no such organization.')
   }
 
-  routes.get('/limits', requireOrganization(deps), async (c) =>
+  routes.get('/limits', declareRight('viewer'), requireOrganization(deps), async (c) =>
     c.json(toDocument(standard, await findOwnLimits(sql, c.var.caller.organizationId))),
   )
   routes.all('/limits', requireOrganization(deps), refuseMethod('GET, HEAD'))
 
-  routes.get(ofOthers, token, async (c) => {
+  routes.get(ofOthers, declareRight('token'), token, async (c) => {
     const { id } = await getOrganization(c)
     return c.json(toDocument(standard, await findOwnLimits(sql, id)))
   })
 
-  routes.put(ofOthers, token, async (c) => {
+  routes.put(ofOthers, declareRight('token'), token, async (c) => {
     const organization = await getOrganization(c)
     const limits = parseBody(ownLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
     const before = await findOwnLimits(sql, organization.id)
-    const entry = limitsEntry(organization, { before, after: limits })
+    const { id: organizationId, name } = organization
+    const target = { kind: 'organization', id: organizationId, name }
+    const [earlier, later] = [before, limits].map(ownDocument)
+    const change = { before: earlier, after: later }
+    const entry = { action: 'organization_changed', organizationId, target, ...change }
     await audited(c.var, (tx) => saveOwnLimits(tx, organization.id, limits), entry)
     return c.json(toDocument(standard, limits))
   })
@@ -74,9 +78,11 @@ const toDocument = (standard: Limits, own: OwnLimits) => ({
   token_calls_per_minute: own.tokenCalls ?? standard.tokenCalls,
   organization_calls_per_minute: own.organizationCalls ?? standard.organizationCalls,
   queued_runs: own.queuedRuns ?? standard.queuedRuns,
-  own: {
-    token_calls_per_minute: own.tokenCalls,
-    organization_calls_per_minute: own.organizationCalls,
-    queued_runs: own.queuedRuns,
-  },
+  own: ownDocument(own),
+})
+
+const ownDocument = ({ tokenCalls, organizationCalls, queuedRuns }: OwnLimits) => ({
+  token_calls_per_minute: tokenCalls,
+  organization_calls_per_minute: organizationCalls,
+  queued_runs: queuedRuns,
 })

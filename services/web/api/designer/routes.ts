@@ -16,6 +16,7 @@ import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /**
  * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions,
@@ -28,7 +29,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
 
-  routes.get('/projects', authenticate, async (c) => {
+  routes.get('/projects', declareRight('viewer'), authenticate, async (c) => {
     const { organizationId } = c.var.caller
     const page = readNumberPage(c)
     const { limit, cursor: after = 0 } = page
@@ -40,7 +41,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json({ projects: items, next_cursor })
   })
 
-  routes.post('/projects', authenticate, async (c) => {
+  routes.post('/projects', declareRight('editor'), authenticate, async (c) => {
     const { organizationId } = c.var.caller
     const wanted = { organizationId, ...(await readProject(c)) }
     const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
@@ -50,7 +51,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   })
   routes.all('/projects', authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get('/projects/:projectId', authenticate, async (c) => {
+  routes.get('/projects/:projectId', declareRight('viewer'), authenticate, async (c) => {
     const { organizationId } = c.var.caller
     const project = await findProject(sql, { organizationId, id: readNumber(c, 'projectId') })
     if (!project) throw new AppError('not_found', 'Your organization has no such project.')

@@ -17,6 +17,7 @@ import { runDocument, runSummary } from './documents.ts'
 import { readNumber, readRunBody, readUuidPage, toPage } from './requests.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { readIdempotencyKey, readKickoff } from '../automation/kickoff-request.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** The runs of an organization, and of one project, which is run here. */
 export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
@@ -25,20 +26,22 @@ export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const authenticate = requireOrganization(deps)
   const ofProject = '/projects/:projectId/executions'
 
-  routes.get('/executions', authenticate, async (c) => c.json(await readList(c, sql)))
+  routes.get('/executions', declareRight('viewer'), authenticate, async (c) =>
+    c.json(await readList(c, sql)),
+  )
   routes.all('/executions', authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get('/executions/:kickoffId', authenticate, async (c) =>
+  routes.get('/executions/:kickoffId', declareRight('viewer'), authenticate, async (c) =>
     c.json(runDocument(await getRun(c, sql, c.req.param('kickoffId')))),
   )
   routes.all('/executions/:kickoffId', authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(ofProject, authenticate, async (c) => {
+  routes.get(ofProject, declareRight('viewer'), authenticate, async (c) => {
     const { id: projectId } = await getProject(c, sql)
     return c.json(await readList(c, sql, projectId))
   })
 
-  routes.post(ofProject, authenticate, async (c) => {
+  routes.post(ofProject, declareRight('editor'), authenticate, async (c) => {
     const project = await getProject(c, sql)
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readRunBody(c))

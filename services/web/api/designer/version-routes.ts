@@ -20,6 +20,7 @@ import { versionDocument, versionSummary } from './documents.ts'
 import { readDefinition, readNumber, readNumberPage, toPage } from './requests.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const NUMBER_MAX = 2 ** 31 - 1
 
@@ -32,7 +33,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const list = '/projects/:projectId/versions'
   const one = `${list}/:number`
 
-  routes.get(list, authenticate, async (c) => {
+  routes.get(list, declareRight('viewer'), authenticate, async (c) => {
     const key = projectKey(c)
     const page = readNumberPage(c)
     const { limit, cursor: before = NUMBER_MAX } = page
@@ -47,7 +48,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json({ versions: items, next_cursor })
   })
 
-  routes.post(list, authenticate, async (c) => {
+  routes.post(list, declareRight('editor'), authenticate, async (c) => {
     const key = projectKey(c)
     const definition = await readDefinition(c)
     const version = await audited(
@@ -61,13 +62,13 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   })
   routes.all(list, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get(one, authenticate, async (c) => {
+  routes.get(one, declareRight('viewer'), authenticate, async (c) => {
     const version = await findVersion(sql, versionKey(c))
     if (!version) throw new AppError('not_found', 'This project has no such version.')
     return c.json(versionDocument(version))
   })
 
-  routes.put(one, authenticate, async (c) => {
+  routes.put(one, declareRight('editor'), authenticate, async (c) => {
     const key = versionKey(c)
     const definition = await readDefinition(c)
     const entry = versionEntry('version_changed', key)
@@ -87,7 +88,7 @@ function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
   const authenticate = requireOrganization(deps)
   const pinOf = createPins(deps)
 
-  routes.post(path, authenticate, async (c) => {
+  routes.post(path, declareRight('editor'), authenticate, async (c) => {
     const key = versionKey(c)
     const draft = await pinDraft(sql, key, pinOf(key.organizationId))
     const entry = versionEntry('version_published', key)

@@ -1,4 +1,5 @@
 import type { WebConfig } from '../../env.ts'
+import { cookieNames } from '../../gate/callers/cookies.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { describeResource } from './describe-resource.ts'
 import { automationPaths } from './automation.ts'
@@ -53,20 +54,7 @@ export function describeApi(config: Config) {
     },
     webhooks: WEBHOOKS,
     components: {
-      securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          description:
-            'A static token; for automations also an access token of the OAuth 2.0 client ' +
-            'credentials grant. Designer and tools take a token of the whole organization.',
-        },
-        basic: {
-          type: 'http',
-          scheme: 'basic',
-          description: 'The same token, as pip and twine send it: with the user `__token__`.',
-        },
-      },
+      securitySchemes: waysToCall(config),
       schemas: {
         ...AUTOMATION_SCHEMAS,
         ...designerSchemas(),
@@ -82,3 +70,26 @@ export function describeApi(config: Config) {
     },
   }
 }
+
+const waysToCall = ({ PLATFORM_BASE_URL: baseUrl }: Config) => ({
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'A static token; for automations also an access token of the OAuth 2.0 client ' +
+      'credentials grant. Designer and tools take a token of the whole organization.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: cookieNames(baseUrl).session,
+    description:
+      'The session of a person. For anything but reading, its CSRF token is in the header ' +
+      '`X-CSRF-Token`.',
+  },
+  basic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'The same token, as pip and twine send it: with the user `__token__`.',
+  },
+})

@@ -57,7 +57,7 @@ function schemasOf<Owner, Row extends Identified>({
   const all = Object.entries<Field>(fields)
   const shown = all.filter(([, { look }]) => !look.control.isSecret)
   const row = {
-    id: id === 'uuid' ? uuid : integer,
+    id: ID_SCHEMAS[id],
     version: {
       ...text,
       description: 'Another one after each change; for `If-Match`.',
@@ -89,6 +89,8 @@ const mailed = {
   ...nullable('boolean'),
   description: 'Whether a mail with it was sent; null: to no one. It is good in any case.',
 }
+const ID_SCHEMAS = { uuid, number: { ...integer, minimum: 1 }, name: text }
+
 const shownOnce = { ...text, description: 'Shown in this answer, and never again.' }
 
 const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
@@ -129,6 +131,10 @@ const BAD_BODY = {
   '415': problem('Not application/json.'),
   '422': problem('A field is wrong or missing; details.problems has those that are.'),
 }
+const OF_PLATFORM = {
+  '403': problem('For anything but reading: a session without its `X-CSRF-Token`.'),
+  '503': problem('The database is unavailable. Try again.', retryAfter),
+}
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
   '403': problem(
@@ -141,18 +147,31 @@ const COMMON = {
 function pathsOfApi<Owner, Row extends Identified>(
   declaration: Shown<Owner, Row>,
 ): Record<string, object> {
-  const { kind, id, fields, actions } = declaration
+  const { kind, id, fields, actions, rights } = declaration
   const { noun, titles } = namesOf(kind)
   const list = toTemplate(`${API}${pathsOf(declaration).list}`)
   const one = `${list}/{${kind}_id}`
   const owner = [...list.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => parameter(name, 'path'))
-  const format = id === 'uuid' ? {} : { schema: { ...integer, minimum: 1 } }
+  const format = id === 'uuid' ? {} : { schema: ID_SCHEMAS[id] }
   const parameters = [...owner, parameter(`${kind}_id`, 'path', format)]
-  const none = problem(`The organization has no such ${noun}.`)
+  const isOfPlatform = rights.read === 'platform-admin'
   const told: Told = {
     requestBody: body(`${namesOf(kind).type}Request`, exampleOf(fields)),
-    common: { ...COMMON, '404': none },
-    operation: (operationId, summary, rest) => ({ operationId, tags: [titles], summary, ...rest }),
+    common: {
+      ...(isOfPlatform ? OF_PLATFORM : COMMON),
+      '404': problem(
+        isOfPlatform
+          ? `No such ${noun}, or no session of an administrator of the platform; no token is taken.`
+          : `The organization has no such ${noun}.`,
+      ),
+    },
+    operation: (operationId, summary, rest) => ({
+      operationId,
+      tags: [titles],
+      summary,
+      ...(isOfPlatform && { security: [{ session: [] }] }),
+      ...rest,
+    }),
   }
   return {
     [list]: { parameters: owner, ...ofList(declaration, told) },
@@ -176,7 +195,7 @@ function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>)
   const { identity = 'name' } = declaration
   const parameters = under.path.match(/:\w+/g) ?? []
   const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
-  if (!isNamed || !verbs.change || !Object.hasOwn(fields, identity)) return {}
+  if (!isNamed || !scope || !verbs.change || !Object.hasOwn(fields, identity)) return {}
   const path = under.path.replace(/\/:\w+$/, '')
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
@@ -199,10 +218,10 @@ function ofList<Owner, Row extends Identified>(
 ): object {
   const { kind, under, most, verbs, words, secret } = declaration
   const { plural, type } = namesOf(kind)
-  const made = secret ? `${type}WithSecret` : type
+  const made = secret && !secret.isOfActions ? `${type}WithSecret` : type
   return {
-    get: operation(`list${type}s`, `The ${plural} of an ${under.noun}, ${most} at the most`, {
-      responses: { '200': json('The oldest first.', `${type}s`), ...common },
+    get: operation(`list${type}s`, `The ${plural} of the ${under.noun}, ${most} at the most`, {
+      responses: { '200': json('All of them.', `${type}s`), ...common },
     }),
     ...(verbs.create !== undefined && {
       post: operation(`create${type}`, `Create ${one(kind)}`, {
@@ -256,7 +275,12 @@ function ofRow<Owner, Row extends Identified>(
       delete: operation(`delete${type}`, `${end} ${one(kind)}`, {
         description: words.deletes,
         parameters: [ifMatch],
-        responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
+        responses: {
+          '204': { description: 'It is deleted.' },
+          ...common,
+          ...changed,
+          '409': problem('It cannot be deleted now.'),
+        },
       }),
     }),
   }
@@ -270,7 +294,7 @@ function ofAction<Owner, Row>(
   const { title, type } = namesOf(kind)
   const answer = makesSecret ? `${type}WithSecret` : type
   return operation(`${name}${type}`, `${title}: ${verb}`, {
-    responses: { '200': json(done, answer), ...common },
+    responses: { '200': json(done, answer), ...common, '409': problem('It cannot be done now.') },
   })
 }
 

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { describeApi } from './describe-api.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /**
  * Mounts `GET /openapi.json`: all APIs, for generators of clients. Discloses nothing of what is
@@ -9,7 +10,7 @@ import { describeApi } from './describe-api.ts'
 export function openApiRoutes({ config }: WebDeps): Hono<WebApp> {
   const routes = new Hono<WebApp>()
   const document = describeApi(config)
-  routes.get('/openapi.json', (c) => {
+  routes.get('/openapi.json', declareRight('anybody'), (c) => {
     c.header('cache-control', 'public, max-age=300')
     return c.json(document)
   })

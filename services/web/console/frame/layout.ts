@@ -58,10 +58,10 @@ const NAVIGATION: readonly Entry[] = [
     isFirst: true,
   },
   { path: '/admin/organizations', name: 'Organizations', icon: 'link', role: 'platform-admin' },
-  { path: '/admin/people', name: 'People', icon: 'people', role: 'platform-admin' },
+  { path: '/admin/users', name: 'Users', icon: 'people', role: 'platform-admin' },
   {
-    path: '/admin/platform_settings',
-    name: 'Platform settings',
+    path: '/admin/feature-flags',
+    name: 'Feature flags',
     icon: 'settings',
     role: 'platform-admin',
   },

@@ -4,11 +4,14 @@ import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
-import type { DeclaredRight } from '../../gate/callers/declared-right.ts'
+import type { Right } from '../../gate/callers/right.ts'
 import { requireForm } from '../../gate/callers/forms.ts'
 import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from './notices.ts'
+
+/** A right of people, whatever the organization or in it. */
+type PeopleRight = Exclude<Right, 'anybody' | 'token' | 'platform-admin'>
 
 /** A form that changes something. */
 export interface FormAction<Found, Result> {
@@ -32,14 +35,14 @@ type Take = (c: Context<SignedIn>) => Promise<Response> | Response
 /** Routes for people, each of which says who may call it. */
 export interface Room {
   readonly routes: Hono<SignedIn>
-  readonly page: (right: DeclaredRight, path: string, show: ShowPage) => void
+  readonly page: (right: PeopleRight, path: string, show: ShowPage) => void
   /** Takes a form whose answer is more than what was done, or that the audit is not about. */
-  readonly form: (right: DeclaredRight, path: string, take: Take) => void
+  readonly form: (right: PeopleRight, path: string, take: Take) => void
   /** Takes files with a form, which `take` reads, and holds against the session. */
-  readonly upload: (right: DeclaredRight, path: string, take: Take) => void
+  readonly upload: (right: PeopleRight, path: string, take: Take) => void
   /** Takes a form that changes something, and says what the audit and people learn of it. */
   readonly action: <Found, Result>(
-    right: DeclaredRight,
+    right: PeopleRight,
     path: string,
     action: FormAction<Found, Result>,
   ) => void
@@ -55,7 +58,7 @@ export interface Room {
  * room.action('admin', '/limits', {
  *   find: async (c) => readLimits(c.var.form),
  *   change: (tx, limits) => saveLimits(tx, limits),
- *   entry: (limits) => ({ action: 'limits_changed', target, after: limits }),
+ *   entry: (limits) => ({ action: 'limits_set', target, after: limits }),
  *   done: () => ['/limits', 'limits-saved'],
  * })
  */

@@ -8,6 +8,7 @@ import type { Diagnostics } from '../create-diagnostics.ts'
 import type { Diagnosis } from '../diagnoses.ts'
 import { platformHealthPage, platformHealthStream } from './page.ts'
 import { answerNotFound } from '../../http/errors.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const PATH = '/admin/platform_health'
 
@@ -20,7 +21,7 @@ export function platformHealthRoutes(deps: WebDeps, diagnostics: Diagnostics): H
   const routes = new Hono<WebApp>()
   const recordRefusal = createRefusals(deps)
 
-  routes.get(PATH, async (c) => {
+  routes.get(PATH, declareRight('platform-admin'), async (c) => {
     // First as at /health/debug, so that a refusal looks the same and takes the same time.
     if (!(await identify(c, deps))) {
       recordRefusal(c)

@@ -1,8 +1,9 @@
 import type { MiddlewareHandler } from 'hono'
-import type { SignedIn, WebDeps } from '../../context.ts'
+import type { OrganizationCall, SignedIn, WebDeps } from '../../context.ts'
 import { identify } from '../../diagnostics/access.ts'
 import { answerNotFound } from '../../http/errors.ts'
 import { actorOf, toIdentity } from './actor.ts'
+import { requireOrganization } from './organization.ts'
 import { createRefusals } from './refusals.ts'
 import { readSession } from './session.ts'
 
@@ -19,5 +20,24 @@ export function requireAdministrator(deps: WebDeps): MiddlewareHandler<SignedIn>
     c.set('actor', actorOf(c, deps, toIdentity(session.user)))
     c.var.wide['user_id'] = session.user.id
     return next()
+  }
+}
+
+/**
+ * Lets calls of the API pass that administrators make with their sessions; for anything but
+ * reading, with proof that a page of ours sent the call. Answers 404 to all others, and to every
+ * token: none is good for the whole platform.
+ */
+export function requireAdministratorCall(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
+  const administrator: MiddlewareHandler = requireAdministrator(deps)
+  const session = requireOrganization(deps)
+  return async function checkCall(c, next) {
+    if (c.req.header('authorization') === undefined) {
+      return administrator(c, async () => {
+        await session(c, next)
+      })
+    }
+    await identify(c, deps)
+    return answerNotFound(c)
   }
 }

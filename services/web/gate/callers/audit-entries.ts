@@ -2,8 +2,6 @@ import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { BudgetKey, BudgetLimits } from '../../../platform/budgets/budgets.ts'
 import type { VersionKey } from '../../../platform/projects/project-versions.ts'
-import type { OwnLimits } from '../../../platform/people/organization-limits.ts'
-import type { Organization } from '../../../platform/people/organizations.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 
 /** Returns the entry of the audit about a new project. */
@@ -55,15 +53,4 @@ export const budgetEntry = (
     name: deploymentId === null ? 'the organization' : 'an automation',
   },
   after: limits ?? undefined,
-})
-
-/** Returns the entry of the audit about the limits of an organization. */
-export const limitsEntry = (
-  { id, name }: Organization,
-  change: { readonly before: OwnLimits; readonly after: OwnLimits },
-): AuditEntry => ({
-  action: 'limits_changed',
-  organizationId: id,
-  target: { kind: 'organization', id, name },
-  ...change,
 })

@@ -66,7 +66,7 @@ export function requireToolsReader(deps: WebDeps): MiddlewareHandler<Organizatio
     const organizationId = verifyToolsReadToken(keys, token)
     if (organizationId === undefined) return authenticate(c, next)
     Object.assign(c.var.wide, { auth: 'tools_read_token', organization_id: organizationId })
-    c.set('caller', { organizationId, internal: false, tokenId: null })
+    c.set('caller', { organizationId, internal: false, tokenId: null, userId: null })
     await next()
   }
 }
@@ -91,7 +91,7 @@ async function readTokenCaller(
   }
   c.set('actor', actorOf(c, deps, { kind: 'token', id: String(id), name, organizationId }))
   Object.assign(c.var.wide, { auth: 'organization_token', organization_id: organizationId })
-  return { organizationId, internal, tokenId: id }
+  return { organizationId, internal, tokenId: id, userId: null }
 }
 
 function readToken(header: string): string {
@@ -120,7 +120,7 @@ async function readSessionCaller(
   const { id, organizationId } = session.user
   c.set('actor', actorOf(c, deps, toIdentity(session.user)))
   Object.assign(c.var.wide, { auth: 'session', user_id: id, organization_id: organizationId })
-  return { organizationId, internal: false, tokenId: null }
+  return { organizationId, internal: false, tokenId: null, userId: id }
 }
 
 /** Throttles bad tokens; a call without one is no guess. */

@@ -7,7 +7,9 @@ import type { Session } from '../../../platform/people/sessions.ts'
  * whatever the organization; a member of the organization with at least that role; or an
  * administrator of the whole platform, to whom alone such a route exists.
  */
-export type Right = 'anybody' | 'token' | 'person' | OrganizationRole | 'platform-admin'
+export type Right = (typeof WITHOUT_ROLE)[number] | OrganizationRole
+
+const WITHOUT_ROLE = ['anybody', 'token', 'person', 'platform-admin'] as const
 
 /** Who may call a route: its method and path as it is mounted. */
 export type RightOfRoute = readonly [route: string, right: Right]
@@ -15,6 +17,10 @@ export type RightOfRoute = readonly [route: string, right: Right]
 /** Returns true for a right that takes a role in the organization. */
 export const isRole = (right: unknown): right is OrganizationRole =>
   ORGANIZATION_ROLES.some((role) => role === right)
+
+/** Returns true for what is a right. */
+export const isRight = (right: unknown): right is Right =>
+  isRole(right) || WITHOUT_ROLE.some((each) => each === right)
 
 /** Returns true when the role of a session is enough for a right. */
 export const hasRight = ({ role }: Pick<Session, 'role'>, right: Right): boolean =>

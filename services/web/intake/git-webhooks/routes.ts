@@ -10,6 +10,7 @@ import { mediaType, readBody } from '../../../shared/http/request-body.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { isSigned } from './signature.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const PATH = '/git-webhooks/:automationId'
 /** Of a push with many commits. */
@@ -27,7 +28,8 @@ export function gitWebhookRoutes(deps: WebDeps): Hono<WebApp> {
   const routes = new Hono<WebApp>()
   const verify = createVerify(deps)
 
-  routes.post(PATH, async (c) => {
+  // Git servers, with a signature.
+  routes.post(PATH, declareRight('anybody'), async (c) => {
     const body = await readBody(c.req.raw, BODY_BYTES_MAX)
     const webhook = await verify(c, body)
     if (!webhook) throw badTokens.answer(c, unknown(), 'git-webhooks')

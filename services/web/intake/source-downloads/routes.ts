@@ -5,6 +5,7 @@ import { isSourceLink } from '../../../shared/source-link.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { streamParts } from '../../http/stream-parts.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const PATH = '/sources/:id/source.tar.gz'
 
@@ -18,7 +19,8 @@ export function sourceDownloadRoutes({ sql, config }: WebDeps): Hono<WebApp> {
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
   }
   const routes = new Hono<WebApp>()
-  routes.get(PATH, async (c) => {
+  // Pods and builds, with a link that a worker signed.
+  routes.get(PATH, declareRight('anybody'), async (c) => {
     const id = c.req.param('id')
     const { expires = '', signature = '' } = c.req.query()
     if (!isSourceLink(keys, { id, expires, signature })) {

@@ -28,6 +28,7 @@ import {
 } from './simple-index.ts'
 import type { IndexedFile } from './simple-index.ts'
 import { toolUploadRoutes } from './upload-routes.ts'
+import { declareRightOf } from '../../gate/callers/declared-right.ts'
 
 /**
  * Mounts the tools index (SPEC 2.3) for pip and other installers: the public tools, and those of an
@@ -39,9 +40,12 @@ export function toolsIndexRoutes(deps: WebDeps): Hono<OrganizationCall> {
   for (const scope of [publicScope(deps), organizationScope(deps)]) {
     // What everybody reads without a token would let everybody fill it.
     const behind = scope.isPublic ? undefined : upstream
-    routes.route('/', indexRoutes(deps, scope, behind))
-    if (!scope.isPublic) routes.route('/', publicFileRoutes(deps, scope, behind))
-    routes.route('/', toolUploadRoutes(deps, scope))
+    const right = scope.isPublic ? 'anybody' : 'token'
+    routes.route('/', declareRightOf(right, indexRoutes(deps, scope, behind)))
+    if (!scope.isPublic) {
+      routes.route('/', declareRightOf(right, publicFileRoutes(deps, scope, behind)))
+    }
+    routes.route('/', declareRightOf('token', toolUploadRoutes(deps, scope)))
   }
   return routes
 }

@@ -23,6 +23,7 @@ import { bindSignInForm, isOwnSignInForm } from '../sign-in-form.ts'
 import { accountProblem, joinWithNewAccount, readAccount } from './new-account.ts'
 import { invitationPage } from './page.ts'
 import type { InvitationPage } from './page.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const PATH = '/invitations/:token'
 type Shown = Pick<InvitationPage, 'typed' | 'problem'>
@@ -42,11 +43,13 @@ export function invitationLinkRoutes(deps: WebDeps, parts: SignInParts): Hono<We
     return invitationPage({ ...view, provider, passwords, ...shown })
   }
 
-  routes.get(PATH, async (c) => c.html(await show(c, await getInvitation(c, deps))))
+  routes.get(PATH, declareRight('anybody'), async (c) =>
+    c.html(await show(c, await getInvitation(c, deps))),
+  )
   routes.route('/', joinRoutes(deps))
   if (!passwords) return routes
 
-  routes.post(`${PATH}/account`, async (c) => {
+  routes.post(`${PATH}/account`, declareRight('anybody'), async (c) => {
     requireSameOrigin(c, config.PLATFORM_BASE_URL)
     const form = await readForm(c.req.raw)
     const invitation = await getInvitation(c, deps)
@@ -88,7 +91,7 @@ function joinRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const audited = createAudited(sql)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  routes.post(PATH, requireSession(deps), form, async (c) => {
+  routes.post(PATH, declareRight('person'), requireSession(deps), form, async (c) => {
     const { id: userId } = c.var.session.user
     const token = c.req.param('token')
     const accept = async (tx: Transaction): Promise<Accepted> => {

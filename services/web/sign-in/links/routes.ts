@@ -16,6 +16,7 @@ import type { PasswordChecks } from '../password-checks.ts'
 import { bindSignInForm, isOwnSignInForm } from '../sign-in-form.ts'
 import { resetDonePage, resetPage, signInLinkPage } from './pages.ts'
 import type { LinkPage } from './pages.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /**
  * Serves the links that lead into an account, once each: to a new password, where people sign in
@@ -33,9 +34,11 @@ function resetRoutes(deps: WebDeps, passwords: PasswordChecks): Hono<WebApp> {
   const routes = new Hono<WebApp>()
   const path = '/reset-password/:token'
 
-  routes.get(path, async (c) => c.html(resetPage(await readPage(c, deps, 'password'))))
+  routes.get(path, declareRight('anybody'), async (c) =>
+    c.html(resetPage(await readPage(c, deps, 'password'))),
+  )
 
-  routes.post(path, async (c) => {
+  routes.post(path, declareRight('anybody'), async (c) => {
     const form = await readOwnForm(c, deps)
     const page = await readPage(c, deps, 'password')
     const password = await readNewPassword(form, passwords)
@@ -60,9 +63,11 @@ function signInLinkRoutes(deps: WebDeps): Hono<WebApp> {
   const routes = new Hono<WebApp>()
   const path = '/sign-in/link/:token'
 
-  routes.get(path, async (c) => c.html(signInLinkPage(await readPage(c, deps, 'sign-in'))))
+  routes.get(path, declareRight('anybody'), async (c) =>
+    c.html(signInLinkPage(await readPage(c, deps, 'sign-in'))),
+  )
 
-  routes.post(path, async (c) => {
+  routes.post(path, declareRight('anybody'), async (c) => {
     await readOwnForm(c, deps)
     const { user } = await readPage(c, deps, 'sign-in')
     const userId = await sql.begin(async (tx) => {

@@ -17,6 +17,7 @@ import { bindSignInForm } from '../sign-in-form.ts'
 import { addressThrottle, tooManyAttempts } from '../sign-in.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { signInPage } from '../sign-in-page.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 interface SignInContext {
   readonly deps: WebDeps
@@ -35,7 +36,7 @@ export function oidcSignInRoutes(deps: WebDeps, provider: IdentityProvider): Hon
   const context = { deps, provider }
   const routes = new Hono<WebApp>()
 
-  routes.get('/sign-in/start', async (c) => {
+  routes.get('/sign-in/start', declareRight('anybody'), async (c) => {
     requireGet(c)
     const attempt = createAttempt(nextPage(c.req.query('next')))
     try {
@@ -48,7 +49,7 @@ export function oidcSignInRoutes(deps: WebDeps, provider: IdentityProvider): Hon
     }
   })
 
-  routes.get('/sign-in/callback', async (c) => {
+  routes.get('/sign-in/callback', declareRight('anybody'), async (c) => {
     requireGet(c)
     const sealed = getCookie(c, names.attempt) ?? ''
     const attempt = (await openAttempt(sealed, secret)) ?? (await openAttempt(sealed, previous))

@@ -57,14 +57,25 @@ const withFields = <Fields extends object>(
 const form = (fields: Record<string, string> = {}): Send =>
   withFields(fields, async (given, path) => platform.post(path, ada, given))
 
-const json = (method: string, body: object = {}): Send =>
+const call = (method: string, body: object, headersOf: () => Record<string, string>): Send =>
   withFields(body, async (given, path) =>
-    platform.app.request(path, {
+    platform.app.request(BASE_URL + path, {
       method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: { ...headersOf(), 'content-type': 'application/json' },
       body: JSON.stringify(given),
     }),
   )
+
+const json = (method: string, body: object = {}): Send =>
+  call(method, body, () => ({ authorization: `Bearer ${token}` }))
+
+/** What takes no token: a call of the API by a page. */
+const session = (method: string, body: object = {}): Send =>
+  call(method, body, () => ({
+    cookie: ada.cookie,
+    origin: BASE_URL,
+    'x-csrf-token': ada.csrfToken,
+  }))
 
 const upload =
   (name: string, which: () => string): Send =>
@@ -140,10 +151,17 @@ const CHOICES = new Set(['enabled', 'static_tokens_allowed', 'scope_claim', 'que
 
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
 const ROUTES: Readonly<Record<string, Send | Why>> = {
-  'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
+  'POST /admin/feature-flags/:featureFlagId': form({ enabled: 'on' }),
+  'PUT /designer/v2/admin/feature-flags/:featureFlagId': session('PUT', { enabled: false }),
   'POST /admin/organizations': form({ name: 'Globex' }),
-  'POST /admin/organizations/:organizationId/invitations': form(),
-  'POST /admin/organizations/:organizationId/limits': form({ queued_runs: '10' }),
+  'POST /admin/organizations/:organizationId': form({ queued_runs: '10' }),
+  'POST /admin/organizations/:organizationId/invite': form(),
+  'POST /designer/v2/admin/organizations': session('POST', { name: 'Initech' }),
+  'PUT /designer/v2/admin/organizations/:organizationId': session('PUT', {
+    name: 'acme',
+    queued_runs: 20,
+  }),
+  'POST /designer/v2/admin/organizations/:organizationId/invite': session('POST'),
   'POST /settings/organization/members/:memberId': form({ role: 'editor' }),
   'POST /settings/organization/members/:memberId/delete': form(),
   'PUT /designer/v2/members/:memberId': json('PUT', { email: 'guest@acme.test', role: 'editor' }),
@@ -152,10 +170,14 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /settings/organization/invitations/:invitationId/delete': form(),
   'POST /designer/v2/invitations': json('POST', { role: 'viewer' }),
   'DELETE /designer/v2/invitations/:invitationId': json('DELETE'),
-  'POST /admin/people/:userId/disable': form(),
-  'POST /admin/people/:userId/enable': form(),
-  'POST /admin/people/:userId/reset': form(),
-  'POST /admin/people/:userId/delete': form(),
+  'POST /admin/users/:userId/disable': form(),
+  'POST /admin/users/:userId/enable': form(),
+  'POST /admin/users/:userId/reset': form(),
+  'POST /admin/users/:userId/delete': form(),
+  'POST /designer/v2/admin/users/:userId/disable': session('POST'),
+  'POST /designer/v2/admin/users/:userId/enable': session('POST'),
+  'POST /designer/v2/admin/users/:userId/reset': session('POST'),
+  'DELETE /designer/v2/admin/users/:userId': session('DELETE'),
   'POST /account/sessions/:sessionId/end': form(),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
   'POST /automations/:automationId/static-tokens': form({ name: 'CI', scopes: 'read' }),
@@ -439,7 +461,8 @@ const CREWS =
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
-  name: async () => 'k8s_namespace_isolation',
+  featureFlagId: async () => 'k8s_namespace_isolation',
+  name: async () => 'A',
   userId: () => memberId(),
   memberId: () => memberId(),
   organizationId: async () => String(platform.acme.organizationId),

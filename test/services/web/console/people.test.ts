@@ -179,7 +179,7 @@ describe('an account of one’s own', () => {
 })
 
 describe('the people of the platform', () => {
-  const PEOPLE = '/admin/people'
+  const PEOPLE = '/admin/users'
 
   it('get a link to a new password, which works once and ends their sessions', async () => {
     const path = `${PEOPLE}/${bob.userId}/reset`
@@ -214,7 +214,10 @@ describe('the people of the platform', () => {
     expect((await ask(operator).post(`${path}/enable`)).status).toBe(303)
     await platform.issueToken({ ...platform.acme, userId: eve.userId })
     const question = await textOf(await ask(operator).get(`${path}/delete`))
-    expect(question).toContain('1 token issued by this account still work')
+    expect(question).toContain('also the tokens that they issued')
+    expect(await textOf(await ask(operator).get(path))).toMatch(
+      /Live tokens<\/dt> ?<dd[^>]*> ?1 ?</,
+    )
     expect((await ask(operator).post(`${path}/delete`)).status).toBe(303)
     expect(await lastEntry()).toMatchObject({
       action: 'user_deleted',
@@ -262,12 +265,12 @@ describe('the organizations of the platform', () => {
     expect((await ask(operator).post(PATH, { name: 'Umbrella' })).status).toBe(422)
     expect((await ask(operator).post(PATH, { name: 'x'.repeat(201) })).status).toBe(422)
     const list = await textOf(await ask(operator).get(`${PATH}?q=umbrella`))
-    const id = /admin\/organizations\/(\d+)\/invitations/.exec(list)?.[1] ?? ''
-    const link = await textOf(await ask(operator).post(`${PATH}/${id}/invitations`))
+    const id = /admin\/organizations\/(\d+)"/.exec(list)?.[1] ?? ''
+    const link = await textOf(await ask(operator).post(`${PATH}/${id}/invite`))
     const path = /platform\.test(\/invitations\/[\w-]{43})/.exec(link)?.[1] ?? ''
     expect((await ask(bob).post(path)).status).toBe(303)
     expect(await textOf(await ask(bob).get('/account'))).toContain('Umbrella')
-    expect((await ask(operator).post(`${PATH}/999999/invitations`)).status).toBe(404)
+    expect((await ask(operator).post(`${PATH}/999999/invite`)).status).toBe(404)
   })
 })
 

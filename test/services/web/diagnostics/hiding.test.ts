@@ -24,8 +24,9 @@ const OTHER_PATHS = ['/health/debug/', '//health/debug', '/HEALTH/debug', '/heal
 const HIDDEN_PATHS = [
   '/admin/platform_health',
   '/admin/platform_health?download=1',
-  '/admin/platform_settings',
-  '/admin/platform_settings/flags/k8s_namespace_isolation',
+  '/admin/feature-flags',
+  '/admin/feature-flags/k8s_namespace_isolation',
+  '/designer/v2/admin/users',
   '/admin/x',
 ]
 

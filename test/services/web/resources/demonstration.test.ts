@@ -6,7 +6,7 @@ import { createRights } from '../../../../services/web/gate/callers/rights.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { referenceRow } from '../../../../services/web/resources/reference.ts'
-import { apiRights, scopesAt } from '../../../../services/web/resources/rights.ts'
+import { scopesAt } from '../../../../services/web/resources/rights.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
@@ -200,7 +200,10 @@ describe('a noun that is declared', () => {
     expect(rights.find('GET /automations/:automationId/reminders')).toBe('viewer')
     const pause = '/automations/:automationId/reminders/:reminderId/pause'
     expect(rights.find(`POST ${pause}`)).toBe('editor')
-    expect(reminders.read(apiRights)).toHaveLength(6)
+    expect(rights.find(`POST /designer/v2${pause}`)).toBe('editor')
+    expect([...rights.table().keys()].filter((route) => route.includes('reminders'))).toHaveLength(
+      13,
+    )
     expect(reminders.read(scopesAt(`/designer/v2${path}/1/pause`))).toEqual([
       'settings',
       'read',

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setMembership } from '../../../../services/platform/people/memberships.ts'
-import { ensureUser } from '../../../../services/platform/people/users.ts'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
 import { isObject } from '../../../../services/shared/is-object.ts'
 import { NOUNS } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from '../../../../services/web/resources/reference.ts'
-import { apiRights, pathsOf } from '../../../../services/web/resources/rights.ts'
+import { pathsOf } from '../../../../services/web/resources/rights.ts'
 import { typedOf } from '../../../../services/web/resources/values.ts'
 import { BASE_URL, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
@@ -51,6 +51,7 @@ let token: string
 beforeAll(async () => {
   site = await openSendTraces()
   ;({ platform } = site)
+  await grantRole(platform.sql, platform.acme.userId, 'platform-admin')
   ada = await platform.signIn(platform.acme)
   token = await issueStaticToken(platform.sql, {
     organizationId: platform.acme.organizationId,
@@ -82,10 +83,16 @@ const send = (path: string, typed: URLSearchParams) =>
     body: new URLSearchParams([...typed, ['csrf_token', ada.csrfToken]]),
   })
 
+/** Who calls the API: a token, but for what belongs to the platform and takes none. */
+const callerOf = (path: string): Record<string, string> =>
+  path.startsWith('/admin/')
+    ? { cookie: ada.cookie, origin: BASE_URL, 'x-csrf-token': ada.csrfToken }
+    : { authorization: `Bearer ${token}` }
+
 const call = (method: string, path: string, body?: unknown) =>
-  platform.app.request(`/designer/v2${path}`, {
+  platform.app.request(`${BASE_URL}/designer/v2${path}`, {
     method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { ...callerOf(path), 'content-type': 'application/json' },
     body: body === undefined ? null : JSON.stringify(body),
   })
 
@@ -101,11 +108,6 @@ const bodyOf = ({ fields }: Noun, typed: URLSearchParams): object =>
 const examplesOf = ({ fields }: Noun): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).map(([name, { look }]) => [name, look.example]))
 
-const fixedOf = (noun: Noun): object =>
-  Object.fromEntries(
-    Object.entries(examplesOf(noun)).filter(([name]) => noun.fields[name]?.look.isFixed),
-  )
-
 /** Examples with another name, which may be taken once. */
 const otherOf = (noun: Noun): Record<string, unknown> => ({
   ...examplesOf(noun),
@@ -114,12 +116,19 @@ const otherOf = (noun: Noun): Record<string, unknown> => ({
 
 /** Deletes all that there is of a noun, but for one, and the token that deletes. */
 async function empty(noun: Noun, kept?: unknown): Promise<void> {
+  if (noun.kind === 'organization') return removeOrganizations(kept)
   if (!noun.can.remove || !noun.can.create) return
   const path = pathOf(noun)
   for (const { id, name } of await listOf(noun)) {
     if (id !== kept && name !== 'CI')
       expect((await call('DELETE', `${path}/${String(id)}`)).status).toBe(204)
   }
+}
+
+/** Removes the organizations that tests made, which nothing else does. */
+async function removeOrganizations(kept: unknown): Promise<void> {
+  const ids = [platform.acme.organizationId, platform.rival.organizationId, Number(kept ?? 0)]
+  await platform.sql`delete from organizations where id <> all(${ids}::int[])`
 }
 
 /** What a page says is wrong. */
@@ -141,8 +150,8 @@ function wordsOf({ message, details }: Record<string, unknown>): string[] {
 
 /** Expects a form that was refused to say what the API says of its body. */
 async function compareRefusals(page: Response, answer: Response, body: object): Promise<void> {
-  // No API takes the character in JSON, whatever it is for.
-  const isNoJson = JSON.stringify(body).includes('\\u0000')
+  // No API takes the character in JSON, whatever it is for. A backslash that is escaped begins none.
+  const isNoJson = JSON.stringify(body).replaceAll('\\\\', '').includes('\\u0000')
   expect([answer.status, page.status]).toEqual([isNoJson ? 400 : 422, 422])
   const told = isNoJson ? [] : wordsOf(await readObject(answer))
   const shown = problemOf(await page.text())
@@ -212,6 +221,22 @@ async function lastOf(noun: Noun): Promise<Record<string, unknown>> {
   return rows.find(({ email }) => email === 'grace@example.com') ?? rows.at(-1) ?? {}
 }
 
+/** What a row has that cannot change. */
+const fixedOf = (fields: Fields, row: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, { look }]) => look.isFixed)
+      .map(([name]) => [name, row[name]]),
+  )
+
+/** People whom nothing creates but an invitation, or a provider. */
+async function addUsers(): Promise<void> {
+  const { organizationId } = platform.acme
+  for (const email of ['zoe@acme.test', 'zac@acme.test']) {
+    await ensureUser(platform.sql, { organizationId, email, name: 'Zz', passwordHash: null })
+  }
+}
+
 /** Does all that can be done with a row, with a form for each. */
 async function useByPage(noun: Noun): Promise<void> {
   const { can, actions } = noun
@@ -225,11 +250,12 @@ async function useByPage(noun: Noun): Promise<void> {
 }
 
 async function useByApi(noun: Noun): Promise<void> {
-  const { can, actions } = noun
+  const { can, actions, fields } = noun
   const path = pathOf(noun)
   if (can.create) await call('POST', path, examplesOf(noun))
-  const one = `${path}/${String((await lastOf(noun))['id'])}`
-  if (can.change) await call('PUT', one, examplesOf(noun))
+  const last = await lastOf(noun)
+  const one = `${path}/${String(last['id'])}`
+  if (can.change) await call('PUT', one, { ...examplesOf(noun), ...fixedOf(fields, last) })
   for (const [name] of actions) await call('POST', `${one}/${name}`)
   if (can.remove) await call('DELETE', one)
 }
@@ -242,48 +268,57 @@ const pastsOf = ({ can, actions, end }: Noun): string[] => [
 ]
 
 describe.each(nouns)('the $kind', (noun) => {
-  it('is taken and refused alike by form and API, in the same words', async () => {
-    const path = pathOf(noun)
-    const made = await rowOf(noun)
-    const one = `${path}/${String(made['id'])}`
-    const pages = pageOf(noun)
-    const onePage = `${pages}/${String(made['id'])}`
-    const outcomes = new Set<string>()
-    await fc.assert(
-      fc.asyncProperty(
-        valuesOf(noun),
-        fc.constantFrom(...newnessOf(noun)),
-        async (values, isNew) => {
-          // A form does not ask again for what is fixed, and the API refuses another value.
-          const tried = isNew ? values : { ...values, ...fixedOf(noun) }
-          const given = Object.entries(tried).filter(([, each]) => each !== undefined)
-          const typed = typedOf(noun.fields, Object.fromEntries(given))
-          if (isNew) await call('PUT', one, otherOf(noun))
-          const page = await send(isNew ? pages : onePage, typed)
-          if (isNew && page.status < 400) await empty(noun, made['id'])
-          const answer = await call(isNew ? 'POST' : 'PUT', isNew ? path : one, bodyOf(noun, typed))
-          const isTaken = answer.status < 300
-          outcomes.add(`${isNew} ${isTaken}`)
-          if (isTaken) {
-            expect([200, 303]).toContain(page.status)
-            await page.body?.cancel()
-            if (isNew) await empty(noun, made['id'])
-          } else {
-            await compareRefusals(page, answer, bodyOf(noun, typed))
-          }
-        },
-      ),
-      { numRuns: 40, examples: triedOf(noun) },
-    )
-    expect(outcomes.size).toBe(2 * newnessOf(noun).length)
-    await empty(noun)
-  })
+  it.skipIf(newnessOf(noun).length === 0)(
+    'is taken and refused alike by form and API, in the same words',
+    async () => {
+      const path = pathOf(noun)
+      const made = await rowOf(noun)
+      const one = `${path}/${String(made['id'])}`
+      const pages = pageOf(noun)
+      const onePage = `${pages}/${String(made['id'])}`
+      const outcomes = new Set<string>()
+      await fc.assert(
+        fc.asyncProperty(
+          valuesOf(noun),
+          fc.constantFrom(...newnessOf(noun)),
+          async (values, isNew) => {
+            // A form does not ask again for what is fixed, and the API refuses another value.
+            const all = isNew ? values : { ...values, ...fixedOf(noun.fields, made) }
+            const given = Object.entries(all).filter(([, each]) => each !== undefined)
+            const typed = typedOf(noun.fields, Object.fromEntries(given))
+            if (isNew) await call('PUT', one, otherOf(noun))
+            const page = await send(isNew ? pages : onePage, typed)
+            if (isNew && page.status < 400) await empty(noun, made['id'])
+            const answer = await call(
+              isNew ? 'POST' : 'PUT',
+              isNew ? path : one,
+              bodyOf(noun, typed),
+            )
+            const isTaken = answer.status < 300
+            outcomes.add(`${isNew} ${isTaken}`)
+            if (isTaken) {
+              expect([200, 303]).toContain(page.status)
+              await page.body?.cancel()
+              if (isNew) await empty(noun, made['id'])
+            } else {
+              await compareRefusals(page, answer, bodyOf(noun, typed))
+            }
+          },
+        ),
+        { numRuns: 40, examples: triedOf(noun) },
+      )
+      expect(outcomes.size).toBe(2 * newnessOf(noun).length)
+      await empty(noun)
+    },
+  )
 
   it('leaves one entry in the audit for each change, by page as by API', async () => {
     const count = async (): Promise<string[]> =>
       (await platform.sql`select action from audit_entries order by id`).map(({ action }) => action)
+    if (noun.kind === 'user') await addUsers()
     const before = (await count()).length
     await useByPage(noun)
+    if (!noun.can.remove) await empty(noun)
     await useByApi(noun)
     const pasts = pastsOf(noun)
     expect((await count()).slice(before)).toEqual(
@@ -299,8 +334,11 @@ describe.each(nouns)('the $kind', (noun) => {
         .filter((key) => key !== 'parameters')
         .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, ':')}`),
     )
-    const routes = found?.read(apiRights).map(([route]) => route.replaceAll(/:\w+/g, ':')) ?? []
-    expect(described.toSorted()).toEqual(routes.toSorted())
+    const isOfNoun = new RegExp(`^/designer/v2${noun.path}(/|$)`)
+    const routes = platform.app.routes
+      .filter(({ method, path }) => method !== 'ALL' && isOfNoun.test(path))
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:\w+/g, ':')}`)
+    expect(described.toSorted()).toEqual([...new Set(routes)].toSorted())
   })
 })
 

@@ -122,3 +122,23 @@ describe('a token that issues tokens', () => {
     expect((await ours.call(`GET ${PATH}/${ours.id}`)).status).toBe(200)
   })
 })
+
+describe('a person who issues a token over the API', () => {
+  it('is the one who made it, as on a page', async () => {
+    const { sql, acme } = platform
+    const { cookie, csrfToken } = await platform.signIn(acme)
+    const answer = await platform.app.request(BASE_URL + PATH, {
+      method: 'POST',
+      headers: {
+        cookie,
+        origin: BASE_URL,
+        'x-csrf-token': csrfToken,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(WANTED),
+    })
+    const { id } = await readObject(answer)
+    const [row] = await sql`select created_by from static_tokens where id = ${Number(id)}`
+    expect(row).toEqual({ createdBy: acme.userId })
+  })
+})

@@ -201,7 +201,7 @@ describe('a link by mail', () => {
     const { sql, acme } = platform
     await grantRole(sql, acme.userId, 'platform-admin')
     const operator = askAs(appWith(plain), await platform.signIn(acme))
-    const reset = await operator.post(`/admin/people/${platform.rival.userId}/reset`)
+    const reset = await operator.post(`/admin/users/${platform.rival.userId}/reset`)
     expect(await reset.text()).toContain(`sent to ${platform.rival.email}`)
     expect(mails.at(-1)).toMatch(/http:\/\/platform\.test\/reset-password\/[\w-]{43}/)
     const [entry] = await sql<{ after: object }[]>`

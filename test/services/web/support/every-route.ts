@@ -106,6 +106,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     filename: 'a-1.0.tar.gz',
     fileId: ids.file,
     filterId: runFilter,
+    featureFlagId: 'k8s_namespace_isolation',
     userId: acme.userId,
     memberId: acme.userId,
     organizationId,

@@ -263,7 +263,7 @@ describe('the limits of an organization', () => {
     const { sql, acme } = platform
     await grantRole(sql, acme.userId, 'platform-admin')
     const { cookie, csrfToken } = await platform.signIn(acme)
-    const path = `/admin/organizations/${acme.organizationId}/limits`
+    const path = `/admin/organizations/${acme.organizationId}`
     const post = (fields: Record<string, string>) =>
       platform.app.request(path, {
         method: 'POST',
@@ -279,10 +279,10 @@ describe('the limits of an organization', () => {
     const shown = await (await platform.app.request(path, { headers: { cookie } })).text()
     expect(shown).toMatch(/name="queued_runs"\s+value="50"/)
     expect((await platform.audit()).at(-1)).toMatchObject({
-      action: 'limits_changed',
+      action: 'organization_changed',
       targetName: 'acme',
-      before: { queuedRuns: null },
-      after: { queuedRuns: 50 },
+      before: { queued_runs: null },
+      after: { queued_runs: 50 },
     })
   })
 
