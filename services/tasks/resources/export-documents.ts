@@ -27,12 +27,13 @@ export async function exportDocuments(request: ExportRequest): Promise<string> {
     const owners = kind.parent ? await state.owners(kind.parent) : [undefined]
     for (const owner of owners.toSorted((a, b) => ((a?.name ?? '') < (b?.name ?? '') ? -1 : 1))) {
       for (const { values } of await state.rows(kind, owner)) {
-        const { [kind.identity]: name, ...spec } = Object.fromEntries(
+        const spec = Object.fromEntries(
           Object.keys(kind.fields).flatMap((field) =>
-            Object.hasOwn(values, field) ? [[field, values[field]]] : [],
+            field !== kind.identity && Object.hasOwn(values, field) ? [[field, values[field]]] : [],
           ),
         )
-        const of = { kind: kind.kind, name: String(name), ...(owner && { parent: owner.name }) }
+        const name = String(values[kind.identity])
+        const of = { kind: kind.kind, name, ...(owner && { parent: owner.name }) }
         documents.push([kind, { ...of, spec }])
       }
     }

@@ -37,6 +37,8 @@ export interface Kind {
   readonly parent: ParentKind | undefined
   /** The secret in the answer that creates a row, which is shown nowhere else. */
   readonly makesSecret: string | undefined
+  /** Rows are there as long as something else is: files only change them. */
+  readonly isGiven: boolean
   readonly fields: Readonly<Record<string, KindField>>
 }
 
@@ -85,9 +87,11 @@ export function readKinds(document: unknown): Kind[] {
   const { paths, components } = parsed.success
     ? parsed.output
     : { paths: {}, components: { schemas: {} } }
-  const kinds = Object.entries(paths).flatMap(([path, { post }]) => {
-    const found = v.safeParse(operation, post)
+  const kinds = Object.entries(paths).flatMap(([at, { post, put }]) => {
+    const found = v.safeParse(operation, post ?? put)
     if (!found.success) return []
+    const isGiven = post === undefined
+    const path = isGiven ? at.replace(/\/[^/]+$/, '') : at
     const { 'x-resource': resource, requestBody } = found.output
     const name = requestBody.content['application/json'].schema.$ref.replace(/^.*\//, '')
     const { required, properties } = v.parse(request, components.schemas[name])
@@ -101,7 +105,7 @@ export function readKinds(document: unknown): Kind[] {
         default: property.default,
       },
     ])
-    return [{ ...rest, path, parent, makesSecret, fields: Object.fromEntries(fields) }]
+    return [{ ...rest, path, parent, makesSecret, isGiven, fields: Object.fromEntries(fields) }]
   })
   if (kinds.length > 0) return kinds
   throw new AppError(

@@ -1,6 +1,7 @@
 import type { Resource } from '../resources/declaration.ts'
 import { llmConnections } from './llm-connections.ts'
 import { oauthClients } from './oauth-clients.ts'
+import { oauthSettings } from './oauth-settings.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
@@ -13,6 +14,7 @@ export const NOUNS: readonly Resource[] = [
   llmConnections,
   staticTokens,
   traceTokens,
+  oauthSettings,
   oauthClients,
 ]
 

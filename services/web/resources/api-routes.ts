@@ -5,12 +5,12 @@ import { requireOrganization } from '../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import type { Declaration, Fields, Identified, Reader } from './declaration.ts'
+import type { Call, Declaration, Fields, Identified, Reader, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
 import { API, pathsOf } from './rights.ts'
-import { documentOf, readBody, shownValues, versionOf } from './values.ts'
+import { documentOf, readBody, requireFixed, shownValues, versionOf } from './values.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 
@@ -34,7 +34,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
-  const { show, showNow } = createAnswers(declaration)
+  const { look, show, showNow } = createAnswers(declaration)
   const authenticate = requireOrganization(deps)
   const routes = new Hono<OrganizationCall>()
   const having = (verb: unknown) => (verb ? routes : new Hono<OrganizationCall>())
@@ -51,9 +51,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   })
   having(verbs.create).post(list, authenticate, async (c) => {
     const call = await open(c)
-    const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
-    if (isDryRun) return c.json(shownValues(declaration, await verbs.read(call, values)))
+    if (isDry(c)) return c.json(await look(call, values))
     const { row, secret: made } = await changes.create(c.var, call, values)
     const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
     return c.json(await showNow(c, { call, row, made }), 201, { location })
@@ -63,7 +62,9 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   routes.get(one, authenticate, async (c) => c.json(show(c, await find(c))))
   having(verbs.change).put(one, authenticate, async (c) => {
     const found = await find(c)
-    await changes.change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
+    const values = await read(c)
+    if (isDry(c)) return c.json(await look(found.call, values, found.row))
+    await changes.change(c.var, found, { values, wanted: wantedBy(c) })
     return c.json(await showNow(c, found))
   })
   having(verbs.remove).delete(one, authenticate, async (c) => {
@@ -93,6 +94,12 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
 ) {
   const { verbs, secret } = declaration
 
+  /** The values as they would be kept, of a row that is there or of a new one. */
+  async function look(call: Call<Owner>, values: Values<Of>, row?: Row) {
+    if (row) requireFixed(declaration, values, row)
+    return shownValues(declaration, await verbs.read(call, values))
+  }
+
   function show(c: Context, { call, row }: Found<Owner, Row>): Record<string, unknown> {
     c.header('etag', `"${versionOf(declaration, row)}"`)
     return documentOf(declaration, call.owner, row)
@@ -104,7 +111,7 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
     return { ...show(c, { call, row: now }), ...(secret && made && { [secret.key]: made }) }
   }
 
-  return { show, showNow }
+  return { look, show, showNow }
 }
 
 /** Returns the versions that a change is for; undefined: any. A weak one is of none. */
@@ -113,6 +120,8 @@ function wantedBy(c: Context): readonly string[] | undefined {
   if (given === undefined || given.trim() === '*') return undefined
   return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
+
+const isDry = (c: Context): boolean => readFlag(c.req.query('dry_run'), 'dry_run')
 
 const askerOf = (c: Context<OrganizationCall>) => ({
   organizationId: c.var.caller.organizationId,

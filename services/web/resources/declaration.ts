@@ -176,6 +176,8 @@ export interface Shown<Owner, Row extends Identified> {
     readonly icon: IconName
     /** The heading of the form, or of what a row says that cannot be changed. */
     readonly form: string
+    /** A button that posts what is typed to `/test` below the page, to a route by hand. */
+    readonly tries?: string
     readonly saved: string
     readonly deleted?: string
     /** What happens when it is deleted. */
@@ -199,6 +201,8 @@ export interface Shown<Owner, Row extends Identified> {
   readonly suggests?: (call: Call<Owner>) => Promise<Readonly<Record<string, readonly string[]>>>
   /** A wide section of the page, beside which the form stands. */
   readonly main?: (view: View<Owner, Row>) => Promise<Html> | Html
+  /** A wide section below the form. */
+  readonly below?: (view: View<Owner, Row>) => Promise<Html> | Html
   /** A section below the form, or beside it. */
   readonly beside?: (view: View<Owner, Row>) => Html
 }

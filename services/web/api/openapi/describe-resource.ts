@@ -73,7 +73,7 @@ function schemasOf<Owner, Row extends Identified>({
       properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
     },
     [type]: closed(row),
-    ...(verbs.create !== undefined && {
+    ...((verbs.create ?? verbs.change) !== undefined && {
       [`${type}Values`]: closed(
         Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
       ),
@@ -163,14 +163,15 @@ function pathsOfApi<Owner, Row extends Identified>(
 /**
  * Returns what a program needs to keep a kind in files: what names its rows, where its parents are
  * listed, and which scope changes it. Secret fields are `writeOnly`, fixed ones `x-fixed`. Nothing
- * for a kind whose rows files cannot name, or never change.
+ * for a kind whose rows files cannot name, or never change. It stands at the operation that creates
+ * a row, or where there is none, at the one that changes it.
  */
 function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
-  const { kind, under, most, fields, verbs, scope, secret } = declaration
+  const { kind, under, most, fields, facts, verbs, scope, secret } = declaration
   const { identity = 'name' } = declaration
   const parameters = under.path.match(/:\w+/g) ?? []
   const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
-  if (!isNamed || !verbs.change || !Object.hasOwn(fields, identity)) return {}
+  if (!isNamed || !verbs.change || !Object.hasOwn({ ...fields, ...facts }, identity)) return {}
   const path = under.path.replace(/\/:\w+$/, '')
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
@@ -201,12 +202,7 @@ function ofList<Owner, Row extends Identified>(
       post: operation(`create${type}`, `Create a ${noun}`, {
         ...forFiles(declaration),
         description: words.about,
-        parameters: [
-          parameter('dry_run', 'query', {
-            description: 'Only check the fields.',
-            schema: { type: 'boolean', default: false },
-          }),
-        ],
+        parameters: [dryRun],
         requestBody,
         responses: {
           '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
@@ -219,15 +215,26 @@ function ofList<Owner, Row extends Identified>(
   }
 }
 
+const dryRun = parameter('dry_run', 'query', {
+  description: 'Only check the fields.',
+  schema: { type: 'boolean', default: false },
+})
 const ifMatch = parameter('If-Match', 'header', {
   description: 'The version that the change is for, in quotes. Without it, it is for any.',
+})
+const asItIs = (type: string) => ({
+  description: 'As it is now; with dry_run, the fields as they would be kept.',
+  content: {
+    'application/json': { schema: { oneOf: [schema(type), schema(`${type}Values`)] } },
+  },
 })
 const changed = { '412': problem('It was changed meanwhile: it has another version.') }
 
 function ofRow<Owner, Row extends Identified>(
-  { kind, verbs, words }: Shown<Owner, Row>,
+  declaration: Shown<Owner, Row>,
   { requestBody, common, operation }: Told,
 ): object {
+  const { kind, verbs, words } = declaration
   const { noun, type } = namesOf(kind)
   return {
     get: operation(`get${type}`, `A ${noun}`, {
@@ -235,9 +242,10 @@ function ofRow<Owner, Row extends Identified>(
     }),
     ...(verbs.change !== undefined && {
       put: operation(`change${type}`, `Change a ${noun}`, {
-        parameters: [ifMatch],
+        ...(verbs.create === undefined && forFiles(declaration)),
+        parameters: [ifMatch, dryRun],
         requestBody,
-        responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
+        responses: { '200': asItIs(type), ...common, ...changed, ...BAD_BODY },
       }),
     }),
     ...(verbs.remove !== undefined && {

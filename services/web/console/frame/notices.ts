@@ -1,6 +1,5 @@
 const NOTICES = {
-  'oauth-saved': 'The settings are saved. They apply from the next call on.',
-  'oauth-saved-off':
+  'oauth-setting-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
   'crew-restart': 'The crew is being restarted. Runs in progress are finished first.',
   'crew-stop': 'It is being stopped. Runs wait until it is started again.',

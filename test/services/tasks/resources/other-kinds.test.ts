@@ -112,6 +112,7 @@ describe('kinds that belong to one another', () => {
             name: 'name',
           },
     makesSecret: undefined,
+    isGiven: false,
     fields: {},
   })
   const kinds = [kindOf('folder', 'folder'), kindOf('page', 'folder'), kindOf('site')]

@@ -92,6 +92,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     staticTokenId: ids.token,
     traceTokenId: traceToken,
     oauthClientId: acme.research.automationId,
+    oauthSettingId: organizationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,
