@@ -34,7 +34,6 @@ import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { memberRoutes } from './console/members/routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
-import { runFilterRoutes } from './console/runs/filter-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
 import { runTextRoutes } from './console/runs/text-routes.ts'
@@ -56,7 +55,6 @@ import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
 import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
-import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
@@ -84,7 +82,6 @@ const PAGES = [
   approvalRoutes,
   auditRoutes,
   runListRoutes,
-  runFilterRoutes,
   runRoutes,
   runPageRoutes,
   runTextRoutes,
@@ -92,7 +89,6 @@ const PAGES = [
   artifactRoutes,
   traceListRoutes,
   traceStreamRoutes,
-  traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
   traceNoteRoutes,

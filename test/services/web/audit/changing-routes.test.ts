@@ -348,7 +348,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /oauth-settings/:oauthSettingId/test': LOOK,
   'POST /oauth-settings/:oauthSettingId/explain': LOOK,
   'POST /trace-filters': MINE,
-  'POST /trace-filters/:id/delete': MINE,
+  'POST /trace-filters/:filterId/delete': MINE,
   'POST /traces/:traceId/notes': NOTE,
   'POST /traces/:traceId/notes/:noteId/delete': NOTE,
   'POST /account/display': MINE,

@@ -124,7 +124,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     const [, parent = ''] = path.split('/')
     const query = path.endsWith('/search') ? '?q=pump' : ''
     const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
-      const value = name === 'id' ? byParent[parent] : byName[name]
+      const value = /^(id|filterId)$/.test(name) ? (byParent[parent] ?? byName[name]) : byName[name]
       if (value === undefined) throw new Error(`Say in every-route.ts what :${name} of ${path} is.`)
       return String(value)
     })
