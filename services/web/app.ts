@@ -59,7 +59,7 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
-import { NOUNS, PAGES_ELSEWHERE } from './nouns/list.ts'
+import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './intake/git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './intake/source-downloads/routes.ts'
@@ -152,7 +152,8 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   for (const routes of PAGES) app.route('/', routes(deps))
-  for (const noun of [...NOUNS, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
+  const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun))
+  for (const noun of [...paged, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   return app
 }

@@ -1,4 +1,5 @@
 import type { Resource } from '../resources/declaration.ts'
+import { connections } from './connections.ts'
 import { llmConnections } from './llm-connections.ts'
 import { oauthClients } from './oauth-clients.ts'
 import { oauthSettings } from './oauth-settings.ts'
@@ -11,12 +12,16 @@ import { webhooks } from './webhooks.ts'
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
+  connections,
   llmConnections,
   staticTokens,
   traceTokens,
   oauthSettings,
   oauthClients,
 ]
+
+/** Nouns whose pages are by hand: a form of theirs depends on more than its fields. */
+export const PAGES_BY_HAND: readonly Resource[] = [connections]
 
 /** Nouns whose pages are below another parent as well. */
 export const PAGES_ELSEWHERE: readonly Resource[] = [tokensOfAutomation]

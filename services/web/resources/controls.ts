@@ -165,11 +165,9 @@ interface TicksOptions {
   readonly others?: { readonly name: string; readonly label: string; readonly example: string }
 }
 
-const WORDS_LENGTH_MAX = 2500
-
 /** Several words in a line, with spaces or commas between them. */
 export const words: Control = {
-  ...text({ max: WORDS_LENGTH_MAX, isMono: true, isOptional: true }),
+  ...text({ max: 2500, isMono: true, isOptional: true }),
   ...joined(' ', /[\s,]/),
 }
 

@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type * as v from 'valibot'
+import type { Actor } from '../../platform/audit/audit.ts'
 import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
@@ -80,6 +81,8 @@ export interface Call<Owner> {
   readonly sql: Queryable
   readonly deps: WebDeps
   readonly owner: Owner
+  /** Who the audit names. */
+  readonly actor: Actor
   /** null: a token, or a session that calls the API. */
   readonly userId: number | null
   /** The token of the organization that calls; null: a person. */
@@ -167,6 +170,8 @@ export interface Shown<Owner, Row extends Identified> {
     readonly change?: unknown
     readonly remove?: unknown
   }
+  /** Another service makes the changes and records them: no transaction waits for it here. */
+  readonly isRecordedElsewhere?: true
   /** What a token has to be for to change them. */
   readonly scope: TokenScope
   readonly actions: Readonly<Record<string, Action<Owner, Row>>>

@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../../platform/audit/audit.ts'
 import { isUuid } from '../../platform/automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Transaction } from '../../shared/postgres/database.ts'
-import { createAudited } from '../gate/callers/audited.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { createAudited, createNoted } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
 import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
@@ -53,7 +53,7 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
     const owner = await under.find(deps.sql, { organizationId, parameterOf })
     if (owner !== undefined) {
       Object.assign(asked.var.wide, valuesOf(under.facts, owner))
-      return { sql: deps.sql, deps, owner, ...by }
+      return { sql: deps.sql, deps, owner, actor: asked.var.actor, ...by }
     }
     throw new AppError('not_found', `Your organization has no such ${under.noun}.`)
   }
@@ -81,7 +81,7 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
    * Returns a row as it is now; pages and API leave it so until the transaction ends. Raises
    * `not_found`, and `precondition_failed` for another version than is wanted.
    */
-  return async function hold(tx: Transaction, { call, row }: Found<Owner, Row>, wanted?: Wanted) {
+  return async function hold(tx: Queryable, { call, row }: Found<Owner, Row>, wanted?: Wanted) {
     const id = String(row.id)
     await tx`select pg_advisory_xact_lock(hashtext(${kind}), hashtext(${id}))`
     const now = await verbs.find({ ...call, sql: tx }, id)
@@ -106,7 +106,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   { sql }: WebDeps,
 ) {
   const { kind, verbs, actions } = declaration
-  const audited = createAudited(sql)
+  const audited = declaration.isRecordedElsewhere ? createNoted(sql) : createAudited(sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
     action: `${kind}_${past}`,
@@ -117,7 +117,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   return {
     async create(acting: Acting, call: Call<Owner>, values: Values<Of>) {
       const given = await verbs.read(call, values)
-      const create = async (tx: Transaction) => {
+      const create = async (tx: Queryable) => {
         const made = await verbs.create?.({ ...call, sql: tx }, given)
         if (made) return made
         throw new AppError('method_not_allowed', `No ${namesOf(kind).noun} is created.`)
@@ -130,7 +130,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       const { call } = found
       requireFixed(declaration, values, found.row)
       const given = await verbs.read(call, values)
-      const change = async (tx: Transaction) => {
+      const change = async (tx: Queryable) => {
         const row = await hold(tx, found, wanted)
         return { row, outcome: await verbs.change?.({ ...call, sql: tx }, row, given) }
       }
@@ -142,7 +142,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     },
 
     async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
-      const remove = async (tx: Transaction): Promise<Row> => {
+      const remove = async (tx: Queryable): Promise<Row> => {
         const row = await hold(tx, found, wanted)
         await verbs.remove?.({ ...found.call, sql: tx }, row)
         return row
@@ -154,7 +154,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string): Promise<Outcome> {
       const action = actions[name]
       if (!action) throw new AppError('not_found', `There is no action ${name}.`)
-      const act = (tx: Transaction) => action.does({ ...call, sql: tx }, row)
+      const act = (tx: Queryable) => action.does({ ...call, sql: tx }, row)
       return (await audited(acting, act, entry(action.past, row))) ?? {}
     },
   }

@@ -132,10 +132,19 @@ const COMMON = {
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }
 
+const OF_ANOTHER_SERVICE = {
+  '502': problem('The service that keeps it, or a provider, gives no good answer.'),
+  '504': problem('The service that keeps it, or a provider, takes too long.'),
+}
+const NOT_NOW = {
+  '409': problem('It was changed meanwhile. Try again.'),
+  '422': problem('The action is not for one that is as this is.'),
+}
+
 function pathsOfApi<Owner, Row extends Identified>(
   declaration: Shown<Owner, Row>,
 ): Record<string, object> {
-  const { kind, id, fields, actions } = declaration
+  const { kind, id, fields, actions, isRecordedElsewhere } = declaration
   const { noun, titles } = namesOf(kind)
   const list = toTemplate(`${API}${pathsOf(declaration).list}`)
   const one = `${list}/{${kind}_id}`
@@ -145,7 +154,7 @@ function pathsOfApi<Owner, Row extends Identified>(
   const none = problem(`The organization has no such ${noun}.`)
   const told: Told = {
     requestBody: body(`${namesOf(kind).type}Request`, exampleOf(fields)),
-    common: { ...COMMON, '404': none },
+    common: { ...COMMON, ...(isRecordedElsewhere && OF_ANOTHER_SERVICE), '404': none },
     operation: (operationId, summary, rest) => ({ operationId, tags: [titles], summary, ...rest }),
   }
   return {
@@ -266,7 +275,7 @@ function ofAction<Owner, Row>(
   const { title, type } = namesOf(kind)
   const answer = makesSecret ? `${type}WithSecret` : type
   return operation(`${name}${type}`, `${title}: ${verb}`, {
-    responses: { '200': json(done, answer), ...common },
+    responses: { '200': json(done, answer), ...common, ...NOT_NOW },
   })
 }
 

@@ -122,6 +122,7 @@ const ORGANIZATION_OAUTH = {
   lifetime_seconds_max: '3600',
   static_tokens_allowed: 'on',
 }
+const KEYED = { name: 'keyed', provider: 'token', kind: 'static_token', token: API_KEY }
 const LLM = { name: 'Main', provider: 'openai', model: 'm', base_url: '', api_key: API_KEY }
 const HOOK = { url: 'https://hooks.example.com/secret-path', event: 'run_completed' }
 const HOOK_BY_API = { url: HOOK.url, event_types: ['run_completed'] }
@@ -295,6 +296,10 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id': async (path) => platform.post(path, ada, platform.oidc()),
   'POST /connections/:id/revoke': form(),
   'POST /connections/:id/delete': form(),
+  'POST /designer/v2/connections': json('POST', KEYED),
+  'PUT /designer/v2/connections/:connectionId': json('PUT', { ...KEYED, token: 'another-token' }),
+  'POST /designer/v2/connections/:connectionId/revoke': json('POST'),
+  'DELETE /designer/v2/connections/:connectionId': json('DELETE'),
   'POST /oauth-settings/:oauthSettingId': form(ORGANIZATION_OAUTH),
   'PUT /designer/v2/oauth-settings/:oauthSettingId': json('PUT', {
     enabled: true,
@@ -345,6 +350,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /import-project': LOOK,
   'POST /llm-connections/:llmConnectionId/test': LOOK,
   'POST /connections/:id/test': LOOK,
+  'POST /designer/v2/connections/:connectionId/test': LOOK,
+  'POST /designer/v2/connections/:connectionId/connect': 'see resources/connections.test.ts',
   'POST /oauth-settings/:oauthSettingId/test': LOOK,
   'POST /oauth-settings/:oauthSettingId/explain': LOOK,
   'POST /trace-filters': MINE,
@@ -478,6 +485,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
       select number from project_versions
       where project_id = ${projectId} and published_at is null order by number`),
   id: () => firstOf(platform.sql`select id from oauth_connections where name = 'files'`),
+  connectionId: () => firstOf(platform.sql`select id from oauth_connections where name = 'keyed'`),
   llmConnectionId: () => firstOf(platform.sql`select id from llm_connections`),
   kickoffId: (route) => waitingRun(route),
 }

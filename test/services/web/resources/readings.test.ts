@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { isObject } from '../../../../services/shared/is-object.ts'
-import { NOUNS } from '../../../../services/web/nouns/list.ts'
+import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { namesOf } from '../../../../services/web/resources/names.ts'
@@ -35,6 +35,7 @@ const read: Reader<Noun> = ({ kind, under, fields, verbs, actions }) => ({
   actions: Object.entries(actions).map(([name, { past }]) => [name, past]),
 })
 const nouns = NOUNS.map((noun) => noun.read(read))
+const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun)).map((noun) => noun.read(read))
 
 let site: SendTraces
 let platform: Platform
@@ -213,7 +214,7 @@ const pastsOf = ({ can, actions }: Noun): string[] => [
   ...(can.remove ? ['deleted'] : []),
 ]
 
-describe.each(nouns)('the $kind', (noun) => {
+describe.each(paged)('the $kind', (noun) => {
   it('is taken and refused alike by form and API, in the same words', async () => {
     const path = pathOf(noun)
     const made = await rowOf(noun)
@@ -258,7 +259,9 @@ describe.each(nouns)('the $kind', (noun) => {
       [...pasts, ...pasts].map((past) => `${noun.kind}_${past}`),
     )
   })
+})
 
+describe.each(nouns)('the API of the $kind', (noun) => {
   it('is described in OpenAPI, route by route', () => {
     const [found] = NOUNS.filter((each) => each.read(read).kind === noun.kind)
     const { paths = {} } = found?.read(describeResource) ?? {}

@@ -96,6 +96,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,
+    connectionId: connection,
     deliveryId: ids.message,
     period: 'day',
     name: 'report.md',
