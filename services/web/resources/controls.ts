@@ -32,12 +32,10 @@ interface TextOptions {
   readonly type?: 'url'
 }
 
-const OPTIONAL = html`<span class="quiet">(optional)</span>`
-
 /** What a value is entered with, between the label and the hint of its field. */
 const labelled = ({ label, hint }: Shown, input: Html, isOptional = false): Html =>
   html`<label
-    >${label} ${isOptional ? OPTIONAL : ''} ${input}
+    >${label} ${isOptional ? html`<span class="quiet">(optional)</span>` : ''} ${input}
     ${hint === undefined ? '' : html`<span class="field-hint">${hint}</span>`}
   </label>`
 

@@ -121,12 +121,11 @@ export async function rowPage<Owner, Row extends Identified>(
   const { under, words, fields, verbs, columns, state, main, below, beside } = shown
   const { session, row, path, problem, notice } = view
   const name = shown.name(row)
-  const { tries } = words
-  const changeable = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
+  const entered = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
     ${problemBox(problem)}
-    ${verbs.change ? formOf(changeable, { ...view, tries, verb: 'Save' }) : factsOf(columns, row)}
+    ${verbs.change ? formOf(entered, { ...view, ...words, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
   const [, , wrong] = state(row)
   return frame(
