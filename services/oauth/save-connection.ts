@@ -41,6 +41,12 @@ export async function addConnection(
   return id
 }
 
+/** A connection, in one version where the change is for that alone. */
+interface Wanted {
+  readonly id: string
+  readonly settingsVersion: number | undefined
+}
+
 /**
  * Changes a connection. Its tokens, and secrets that were not entered again, stay only where they
  * would go to the same addresses as before. Returns whether its tokens stayed. Raises `not_found`,
@@ -48,12 +54,13 @@ export async function addConnection(
  */
 export async function changeConnection(
   deps: ActingDeps,
-  id: string,
+  { id, settingsVersion: wanted }: Wanted,
   given: GivenConnection,
 ): Promise<{ readonly keepsTokens: boolean }> {
   const holder = await findTokenHolder(deps.sql, id)
   if (!holder) throw new AppError('not_found', `There is no connection ${id}.`)
   const { settings, clientSecret, settingsVersion } = holder
+  if (wanted !== undefined && wanted !== settingsVersion) throw changedMeanwhile()
   const isSameKind = given.kind === holder.kind && (given.settings === null) === (settings === null)
   if (!isSameKind) throw unusableFields([{ field: 'kind', message: 'cannot be changed' }])
   const isAtHome = haveSameAddresses(given.settings, settings)
@@ -65,7 +72,7 @@ export async function changeConnection(
   await deps.sql.begin(async (sql) => {
     const fields = toFields(deps, { id, kept: isAtHome ? clientSecret : null }, given)
     if (!(await updateConnection(sql, { id, settingsVersion }, { ...fields, keepsTokens }))) {
-      throw new AppError('conflict', 'Another person has just changed this connection. Try again.')
+      throw changedMeanwhile()
     }
     await writeAudit(sql, deps.actor, {
       ...connectionEntry('connection_changed', holder),
@@ -77,6 +84,9 @@ export async function changeConnection(
   })
   return { keepsTokens }
 }
+
+const changedMeanwhile = (): AppError =>
+  new AppError('conflict', 'Another person has just changed this connection. Try again.')
 
 interface Kept {
   readonly hasSecret: boolean

@@ -32,7 +32,6 @@ import { artifactRoutes } from './console/runs/artifact-routes.ts'
 import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
-import { runFilterRoutes } from './console/runs/filter-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
 import { runTextRoutes } from './console/runs/text-routes.ts'
@@ -53,12 +52,11 @@ import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
 import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
-import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
-import { NOUNS, PAGES_ELSEWHERE } from './nouns/list.ts'
+import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './intake/git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './intake/source-downloads/routes.ts'
@@ -81,7 +79,6 @@ const PAGES = [
   approvalRoutes,
   auditRoutes,
   runListRoutes,
-  runFilterRoutes,
   runRoutes,
   runPageRoutes,
   runTextRoutes,
@@ -89,7 +86,6 @@ const PAGES = [
   artifactRoutes,
   traceListRoutes,
   traceStreamRoutes,
-  traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
   traceNoteRoutes,
@@ -149,7 +145,8 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   for (const routes of PAGES) app.route('/', routes(deps))
-  for (const noun of [...NOUNS, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
+  const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun))
+  for (const noun of [...paged, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   return app
 }

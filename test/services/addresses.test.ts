@@ -5,6 +5,10 @@ import { createProviders } from '../../services/oauth/providers.ts'
 import { createVault } from '../../services/oauth/vault.ts'
 import { createHttpTool } from '../../services/crew/tools/http.ts'
 import { openServer } from '../../services/crew/tools/mcp.ts'
+import {
+  readAutomationOauth,
+  usualAutomationOauth,
+} from '../../services/platform/automations/automation-oauth-fields.ts'
 import { importCrew } from '../../services/platform/projects/crewai/import-crew.ts'
 import { readLlmConnection } from '../../services/platform/connections/llm-connection-fields.ts'
 import { createLlmConnection } from '../../services/platform/connections/llm-connections.ts'
@@ -29,7 +33,6 @@ import { toError } from '../../services/shared/errors.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { createOutgoingGuard } from '../../services/shared/outgoing/guard.ts'
 import { fetchKeys } from '../../services/web/gate/access-token/fetch-keys.ts'
-import { defaultValues, toSettings } from '../../services/web/console/oauth-settings/form.ts'
 import { testConnection } from '../../services/web/console/llm-connections/test-connection.ts'
 import { baseUrlOf } from '../../services/web/intake/tool-pins/read-openapi.ts'
 import { pullRepository } from '../../services/worker/git/pull-repository.ts'
@@ -74,9 +77,8 @@ type Place = readonly [name: string, problemOf: (given: string) => string | Prom
 const oauthField = (field: 'issuer' | 'discoveryUrl' | 'jwksUrl' | 'tokenUrl'): Place => [
   `the ${field} of OAuth for automations`,
   (given) => {
-    const values = { ...defaultValues(BASE_URL), issuer: 'https://idp.example', [field]: given }
-    const result = toSettings(values, [])
-    return result.ok ? '' : result.problems.join()
+    const usual = { ...usualAutomationOauth(BASE_URL), issuer: 'https://idp.example' }
+    return failureOf(() => readAutomationOauth({ ...usual, [field]: given }, []))
   },
 ]
 

@@ -52,10 +52,17 @@ export function ownConnectionRoutes(
     return c.json({ connection_id: id }, 201)
   })
 
+  routes.post('/organizations/:organization/connection-checks', async (c) => {
+    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+    const { clientSecret: _, token: __, ...kept } = readNewConnection(body, rules)
+    return c.json(kept)
+  })
+
   routes.put(one, async (c) => {
     const id = await findOwn(c, deps)
-    const given = readChangedConnection(await readJson(c.req.raw, BODY_BYTES_MAX), rules)
-    const { keepsTokens } = await changeConnection(as(c), id, given)
+    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+    const { settingsVersion, ...given } = readChangedConnection(body, rules)
+    const { keepsTokens } = await changeConnection(as(c), { id, settingsVersion }, given)
     return c.json({ connection_id: id, keeps_tokens: keepsTokens })
   })
 

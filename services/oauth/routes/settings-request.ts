@@ -100,6 +100,7 @@ const ENTRIES = {
 }
 
 const NAMED = { ...ENTRIES, name: toolKey }
+const CHANGED = { ...ENTRIES, settings_version: v.optional(v.number('must be a number')) }
 
 /** A connection as its form has it; secrets that were left out stay as they are. */
 export interface GivenConnection {
@@ -132,9 +133,17 @@ export function readNewConnection(
   return { ...check(given, rules), name }
 }
 
-/** Reads the changed settings of a connection. Raises `unprocessable` likewise. */
-export const readChangedConnection = (body: unknown, rules: SettingsRules): GivenConnection =>
-  check(parse(ENTRIES, body), rules)
+/**
+ * Reads the changed settings of a connection, and the version that the change is for, if it is for
+ * one alone. Raises `unprocessable` likewise.
+ */
+export function readChangedConnection(
+  body: unknown,
+  rules: SettingsRules,
+): GivenConnection & { readonly settingsVersion: number | undefined } {
+  const { settings_version: settingsVersion, ...given } = parse(CHANGED, body)
+  return { ...check(given, rules), settingsVersion }
+}
 
 /** Creates the error for fields that are not right. */
 export function unusableFields(problems: readonly FieldProblem[]): AppError {

@@ -18,7 +18,8 @@ export const ALGORITHMS = [
 /** A signature algorithm of access tokens. */
 export type Algorithm = (typeof ALGORITHMS)[number]
 
-const SCOPE_CLAIMS = ['scope', 'roles'] as const
+/** The claims that may hold the scope: `scope` is `scope` and `scp`. */
+export const SCOPE_CLAIMS = ['scope', 'roles'] as const
 
 /** The requirements on the access tokens of an organization (SPEC 5.2, 5.3). */
 export interface TokenPolicy {
@@ -29,7 +30,6 @@ export interface TokenPolicy {
   /** A token that names no audience at all is good too, as some providers issue. */
   readonly absentAudienceAllowed: boolean
   readonly scope: string
-  /** `scope` is `scope` and `scp`. */
   readonly scopeClaim: (typeof SCOPE_CLAIMS)[number]
   readonly algorithms: readonly Algorithm[]
   readonly skewSeconds: number

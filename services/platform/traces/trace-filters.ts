@@ -34,22 +34,22 @@ export async function findTraceFilter(
 }
 
 /**
- * Keeps a filter, in place of one with the same name. Returns false when there are as many as a
- * person may have.
+ * Keeps a filter, in place of one with the same name. Returns its id; undefined when there are as
+ * many as a person may have.
  */
 export async function saveTraceFilter(
   sql: Queryable,
   owner: Owner,
   { name, query }: Omit<TraceFilter, 'id'>,
-): Promise<boolean> {
-  const saved = await sql`
+): Promise<number | undefined> {
+  const [saved] = await sql<{ id: number }[]>`
     insert into trace_filters (organization_id, user_id, name, query)
     select ${owner.organizationId}, ${owner.id}, ${name}, ${query}
     where exists (select from trace_filters where ${isOf(sql, owner)} and name = ${name})
       or (select count(*) from trace_filters where ${isOf(sql, owner)}) < ${TRACE_FILTERS_MAX}
     on conflict (user_id, organization_id, name) do update set query = excluded.query
     returning id`
-  return saved.length > 0
+  return saved?.id
 }
 
 /** Deletes a filter of this person. Returns false when there is no such one. */

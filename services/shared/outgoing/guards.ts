@@ -20,5 +20,10 @@ export const createWebhookGuard = guardOf(
   'WEBHOOK_PRIVATE_ORIGINS (chart: outgoing.webhookPrivateOrigins)',
 )
 
+/** Stands before every call to an authorization server of the automation API. */
+export const createAutomationOauthGuard = guardOf(
+  'AUTOMATION_OAUTH_PRIVATE_ORIGINS (chart: outgoing.oauthPrivateOrigins)',
+)
+
 /** Stands before every call to a Git repository. */
 export const createGitGuard = guardOf('GIT_PRIVATE_ORIGINS (chart: outgoing.gitPrivateOrigins)')

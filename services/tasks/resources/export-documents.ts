@@ -30,9 +30,9 @@ export async function exportDocuments(request: ExportRequest): Promise<string> {
         const { values } = row
         const name = nameOf(kind, row)
         if (name === undefined) continue
-        const { [kind.identity]: _, ...spec } = Object.fromEntries(
+        const spec = Object.fromEntries(
           Object.keys(kind.fields).flatMap((field) =>
-            Object.hasOwn(values, field) ? [[field, values[field]]] : [],
+            field !== kind.identity && Object.hasOwn(values, field) ? [[field, values[field]]] : [],
           ),
         )
         const of = { kind: kind.kind, name, ...(owner && { parent: owner.name }) }

@@ -39,6 +39,8 @@ export interface Kind {
   readonly made: string | undefined
   /** The secret in the answer that creates a row, which is shown nowhere else. */
   readonly makesSecret: string | undefined
+  /** Rows are there as long as something else is: files only change them. */
+  readonly isGiven: boolean
   readonly fields: Readonly<Record<string, KindField>>
 }
 
@@ -91,11 +93,12 @@ export function readKinds(document: unknown): Kind[] {
   const kinds = Object.entries(paths).flatMap(([at, { post, put }]) => {
     const found = v.safeParse(operation, post ?? put)
     if (!found.success) return []
-    const path = post ? at : at.replace(/\/\{\w+\}$/, '')
+    const isGiven = post === undefined
+    const path = isGiven ? at.replace(/\/[^/]+$/, '') : at
     const { 'x-resource': resource, requestBody } = found.output
     const name = requestBody.content['application/json'].schema.$ref.replace(/^.*\//, '')
     const { required, properties } = v.parse(request, components.schemas[name])
-    const { makes_secret: makesSecret, parent, made, ...rest } = resource
+    const { makes_secret: makesSecret, parent, made: how, ...rest } = resource
     const fields = Object.entries(properties).map(([field, property]): [string, KindField] => [
       field,
       {
@@ -105,7 +108,8 @@ export function readKinds(document: unknown): Kind[] {
         default: property.default,
       },
     ])
-    return [{ ...rest, path, parent, made, makesSecret, fields: Object.fromEntries(fields) }]
+    const made = { makesSecret, isGiven, made: how }
+    return [{ ...rest, path, parent, ...made, fields: Object.fromEntries(fields) }]
   })
   if (kinds.length > 0) return kinds
   throw new AppError(

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { didYouMean } from '../../shared/closest.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
@@ -96,6 +97,8 @@ async function planOne(
     const message = `There are ${same.length} of them: rename or delete all but one.`
     problems.push({ ...document.at('name'), field: 'name', message })
   }
+  if (same.length === 0 && kind.isGiven) problems.push(refuseNew(resolved, rows))
+  if (problems.length > 0) return problems
   const [row] = same
   if (!row && kind.made !== undefined) {
     const message = `There is no such ${kind.kind}, and files create none. ${kind.made}`
@@ -126,7 +129,7 @@ async function compare(
   const isSame = (values: Step['body']): boolean =>
     row !== undefined && !isRenewed && changesOf(kind, values, row).length === 0
   if (isSame(withDefaults(kind, body))) return unchanged
-  const kept = await checkValues({ resolved, row, body }, api)
+  const kept = await checkValues(resolved, { row, body }, api)
   if (Array.isArray(kept)) return kept
   if (isSame(kept)) return unchanged
   const changes = changesOf(kind, kept, row)
@@ -146,21 +149,30 @@ const refuseFixed = (document: WantedDocument, field: string): Problem => ({
   message: 'It cannot change. Give the document another name, or delete the row first.',
 })
 
+/** Refuses a row that files cannot create. */
+function refuseNew({ document, kind }: ResolvedDocument, rows: readonly RemoteRow[]): Problem {
+  const names = rows.map(({ values }) => String(values[kind.identity]))
+  const message =
+    `There is no ${kind.kind} ${quote(document.name)}, and files create none.` +
+    didYouMean(document.name, names)
+  return { ...document.at('name'), field: 'name', message }
+}
+
 /** Returns the values of a document as the platform would keep them, or why it would not. */
 async function checkValues(
-  { resolved, row, body }: Pick<Base, 'resolved' | 'row' | 'body'>,
+  resolved: ResolvedDocument,
+  { row, body }: Pick<Base, 'row' | 'body'>,
   api: Api,
 ): Promise<Step['body'] | Problem[]> {
   const { document, kind, owner } = resolved
   if (isToCome(resolved)) return withDefaults(kind, body)
   try {
     const list = pathOf(kind, owner?.id)
-    const kept =
-      row && kind.made !== undefined
-        ? await api(`${list}/${row.id}?dry_run=true`, { method: 'PUT', json: body })
-        : await api(`${list}?dry_run=true`, { method: 'POST', json: body })
+    const at = kind.isGiven && row ? `${list}/${encodeURIComponent(row.id)}` : list
+    const method = kind.isGiven ? 'PUT' : 'POST'
+    const kept = await api(`${at}?dry_run=true`, { method, json: body })
     const values = isObject(kept) ? kept : {}
-    const now = values[kind.identity]
+    const { [kind.identity]: now = document.name } = values
     if (now === document.name) return values
     const message = `The platform writes it as ${quote(String(now))}: write that.`
     return [{ ...document.at('name'), field: 'name', message }]
@@ -209,7 +221,7 @@ async function planDeletions(
   const kept = new Set(
     documents.map(({ document, kind, owner }) => keyOf(kind, owner?.id, document.name)),
   )
-  const kinds = [...new Set(documents.map(({ kind }) => kind))]
+  const kinds = [...new Set(documents.map(({ kind }) => kind))].filter(({ isGiven }) => !isGiven)
   const steps: Step[] = []
   // What belongs to others is deleted first.
   for (const kind of kinds.toReversed()) {

@@ -20,7 +20,7 @@ const reference = v.union([
 
 /** What the spec of a document says, or what is wrong with it. */
 interface ReadSpec {
-  /** Of the fields that are no secret, and of the name. */
+  /** Of the fields that are no secret, and of the name where that is one. */
   readonly values: Readonly<Record<string, unknown>>
   readonly secrets: Readonly<Record<string, string>>
   readonly problems: Problem[]
@@ -31,7 +31,8 @@ export async function readSpec(
   { document, kind }: ResolvedDocument,
   source: EnvSource,
 ): Promise<ReadSpec> {
-  const values: Record<string, unknown> = { [kind.identity]: document.name }
+  const isField = Object.hasOwn(kind.fields, kind.identity)
+  const values: Record<string, unknown> = isField ? { [kind.identity]: document.name } : {}
   const secrets: Record<string, string> = {}
   const problems = specProblems(document, kind)
   for (const [field, given] of Object.entries(document.spec)) {

@@ -1,9 +1,11 @@
 import type { Resource } from '../resources/declaration.ts'
+import { connections } from './connections.ts'
 import { featureFlags } from './feature-flags.ts'
 import { invitations } from './invitations.ts'
 import { llmConnections } from './llm-connections.ts'
 import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
+import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
@@ -15,9 +17,11 @@ import { webhooks } from './webhooks.ts'
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
+  connections,
   llmConnections,
   staticTokens,
   traceTokens,
+  oauthSettings,
   oauthClients,
   members,
   invitations,
@@ -25,6 +29,9 @@ export const NOUNS: readonly Resource[] = [
   users,
   featureFlags,
 ]
+
+/** Nouns whose pages are by hand: a form of theirs depends on more than its fields. */
+export const PAGES_BY_HAND: readonly Resource[] = [connections]
 
 /** Nouns whose pages are below another parent as well. */
 export const PAGES_ELSEWHERE: readonly Resource[] = [tokensOfAutomation]

@@ -96,6 +96,7 @@ export const oauthClients = resource<Organization, Client, Row, typeof fields>({
   ]),
   most: LISTED_MAX,
   fields,
+  identity: 'automation',
   values: ({ clientId }) => ({ client_id: clientId }),
   facts: {
     automation: [{ ...string, description: 'Its slug; the id is its own.' }, ({ slug }) => slug],

@@ -7,7 +7,7 @@ import { requireOrganization } from '../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import type { Declaration, Done, Fields, Identified, Reader } from './declaration.ts'
+import type { Call, Declaration, Done, Fields, Identified, Reader, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
@@ -31,7 +31,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
-  const { show, showNow, kept } = createAnswers(declaration)
+  const { look, show, showNow } = createAnswers(declaration)
   const isOfPlatform = rights.read === 'platform-admin'
   const authenticate = (isOfPlatform ? requireAdministratorCall : requireOrganization)(deps)
   const [mayRead, mayChange] = [declareRight(rights.read), declareRight(rights.change)]
@@ -50,9 +50,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   })
   having(verbs.create).post(list, mayChange, authenticate, async (c) => {
     const call = await open(c)
-    const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
-    if (isDryRun) return c.json(await kept(undefined, call, values))
+    if (isDry(c)) return c.json(await look(call, values))
     const { row, ...made } = await changes.create(c.var, call, values)
     const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
     return c.json(await showNow(c, { call, row }, made), 201, { location })
@@ -62,10 +61,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   routes.get(one, mayRead, authenticate, async (c) => c.json(show(c, await find(c))))
   having(verbs.change).put(one, mayChange, authenticate, async (c) => {
     const found = await find(c)
-    const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
-    const { row, call } = found
-    if (isDryRun) return c.json({ ...show(c, found), ...(await kept(row, call, values)) })
+    if (isDry(c)) return c.json(await look(found.call, values, found.row))
     await changes.change(c.var, found, { values, wanted: wantedBy(c) })
     return c.json(await showNow(c, found))
   })
@@ -95,6 +92,12 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
 ) {
   const { verbs, secret } = declaration
 
+  /** The values as they would be kept, of a row that is there or of a new one. */
+  async function look(call: Call<Owner>, values: Values<Of>, row?: Row) {
+    if (row) requireFixed(declaration, values, row)
+    return shownValues(declaration, await verbs.read(call, values))
+  }
+
   function show(c: Context, { call, row }: Found<Owner, Row>): Record<string, unknown> {
     c.header('etag', `"${versionOf(declaration, row)}"`)
     return documentOf(declaration, call.owner, row)
@@ -108,13 +111,7 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
     return { ...show(c, { call, row: now }), ...once }
   }
 
-  /** The values as they would be kept, of a row or a new one. */
-  async function kept(row: Row | undefined, ...[call, values]: Parameters<typeof verbs.read>) {
-    if (row) requireFixed(declaration, values, row)
-    return shownValues(declaration, await verbs.read(call, values))
-  }
-
-  return { show, showNow, kept }
+  return { look, show, showNow }
 }
 
 /** Returns the versions that a change is for; none: any. A weak one is of no row. */
@@ -123,3 +120,5 @@ function wantedBy(c: Context): readonly string[] {
   if (given === undefined || given.trim() === '*') return []
   return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
+
+const isDry = (c: Context): boolean => readFlag(c.req.query('dry_run'), 'dry_run')

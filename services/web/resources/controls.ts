@@ -33,108 +33,113 @@ interface TextOptions {
   readonly type?: 'url'
 }
 
-const hintOf = ({ hint }: Shown): Html | string =>
-  hint === undefined ? '' : html`<span class="field-hint">${hint}</span>`
+/** What a value is entered with, between the label and the hint of its field. */
+const labelled = ({ label, hint }: Shown, input: Html, isOptional = false): Html =>
+  html`<label
+    >${label} ${isOptional ? html`<span class="quiet">(optional)</span>` : ''} ${input}
+    ${hint === undefined ? '' : html`<span class="field-hint">${hint}</span>`}
+  </label>`
 
-const placeholderOf = ({ example }: Shown): Html | string =>
-  typeof example === 'string' ? html`placeholder="${example}"` : ''
+const write: Control['write'] = (name, value) => [[name, String(value)]]
 
-const OPTIONAL = html`<span class="quiet">(optional)</span>`
+/** Several texts in one field. */
+const joined = (between: string, pattern: RegExp): Pick<Control, 'read' | 'write'> => ({
+  read: (typed, name) =>
+    (typed.get(name) ?? '')
+      .split(pattern)
+      .map((each) => each.trim())
+      .filter(Boolean),
+  write: (name, value) => [[name, Array.isArray(value) ? value.join(between) : String(value)]],
+})
 
 /** A line of text. Spaces around it are not part of it. */
 export const text = ({ max, isMono, isOptional, type }: TextOptions): Control => ({
   render: (field, typed) =>
-    html`<label
-      >${field.label} ${isOptional ? OPTIONAL : ''}
-      <input
-        ${isMono ? html`class="mono"` : ''}
-        name="${field.name}"
-        ${type ? html`type="${type}"` : ''}
-        value="${typed.get(field.name) ?? ''}"
-        ${placeholderOf(field)}
-        maxlength="${max}"
-        ${field.suggested ? html`list="suggested-${field.name}"` : ''}
-        ${isOptional ? '' : 'required'}
-        autocomplete="off"
-      />
-      ${
-        field.suggested
-          ? html`<datalist id="suggested-${field.name}">
-              ${field.suggested.map((each) => html`<option value="${each}"></option>`)}
-            </datalist>`
-          : ''
-      }
-      ${hintOf(field)}
-    </label>`,
+    labelled(
+      field,
+      html`<input
+          ${isMono ? html`class="mono"` : ''}
+          name="${field.name}"
+          ${type ? html`type="${type}"` : ''}
+          value="${typed.get(field.name) ?? ''}"
+          ${typeof field.example === 'string' ? html`placeholder="${field.example}"` : ''}
+          maxlength="${max}"
+          ${field.suggested ? html`list="suggested-${field.name}"` : ''}
+          ${isOptional ? '' : 'required'}
+          autocomplete="off"
+        />
+        ${
+          field.suggested
+            ? html`<datalist id="suggested-${field.name}">
+                ${field.suggested.map((each) => html`<option value="${each}"></option>`)}
+              </datalist>`
+            : ''
+        }`,
+      isOptional,
+    ),
   read: (typed, name) => (typed.get(name) ?? '').trim() || (isOptional ? undefined : ''),
-  write: (name, value) => [[name, String(value)]],
+  write,
 })
 
 /** A text that is entered and never shown again. An empty field leaves the one that is there. */
 export const secret = ({ max }: Pick<TextOptions, 'max'>): Control => ({
   isSecret: true,
-  render: (field) =>
-    html`<label
-      >${field.label} ${OPTIONAL}
-      <input name="${field.name}" type="password" maxlength="${max}" autocomplete="new-password" />
-      ${hintOf(field)}
-    </label>`,
+  render: (field) => {
+    const more = html`maxlength="${max}" autocomplete="new-password"`
+    return labelled(field, html`<input name="${field.name}" type="password" ${more} />`, true)
+  },
   read: (typed, name) => typed.get(name) || undefined,
   write: () => [],
 })
 
 /** A whole number from 1, or from another one; null where none is typed. */
 export const number = ({ min = 1, max }: Pick<TextOptions, 'min' | 'max'>): Control => ({
-  render: (field, typed) =>
-    html`<label
-      >${field.label}
-      <input
-        type="number"
-        min="${min}"
-        max="${max}"
-        name="${field.name}"
-        value="${typed.get(field.name) ?? ''}"
-      />
-      ${hintOf(field)}
-    </label>`,
+  render: (field, typed) => {
+    const value = html`name="${field.name}" value="${typed.get(field.name) ?? ''}"`
+    return labelled(field, html`<input type="number" min="${min}" max="${max}" ${value} />`)
+  },
   read: (typed, name) => {
     const given = (typed.get(name) ?? '').trim()
     if (given === '') return null
     return /^\d{1,15}$/.test(given) ? Number(given) : given
   },
-  write: (name, value) => [[name, String(value)]],
+  write,
 })
 
 /** One of several values, each with its text. */
 export const choice = (options: Readonly<Record<string, string>>): Control => ({
   render: (field, typed) =>
-    html`<label
-      >${field.label}
-      <select name="${field.name}">
-        ${Object.entries(options).map(
-          ([value, words]) =>
-            html`<option value="${value}" ${value === typed.get(field.name) ? 'selected' : ''}>
-              ${words}
-            </option>`,
-        )}
-      </select>
-      ${hintOf(field)}
-    </label>`,
+    labelled(
+      field,
+      html`<select name="${field.name}">
+        ${Object.entries(options).map(([value, words]) => {
+          const isChosen = value === typed.get(field.name)
+          return html`<option value="${value}" ${isChosen && 'selected'}>${words}</option>`
+        })}
+      </select>`,
+    ),
   read: (typed, name) => typed.get(name) ?? undefined,
-  write: (name, value) => [[name, String(value)]],
+  write,
+})
+
+const area = (rows: number): Pick<Control, 'render'> => ({
+  render: (field, typed) =>
+    labelled(
+      field,
+      html`<textarea class="mono" name="${field.name}" rows="${rows}" spellcheck="false">
+${typed.get(field.name) ?? ''}</textarea>`,
+    ),
+})
+
+/** Several texts, one on each line. Spaces around them are not part of them. */
+export const lines = ({ rows }: { readonly rows: number }): Control => ({
+  ...area(rows),
+  ...joined('\n', /[\r\n]/),
 })
 
 /** JSON. What cannot be read as JSON stays text, so that the schema refuses it. */
 export const json = ({ rows }: { readonly rows: number }): Control => ({
-  render: (field, typed) => {
-    const given = typed.get(field.name) ?? ''
-    return html`<label
-      >${field.label}
-      <textarea class="mono" name="${field.name}" rows="${rows}" spellcheck="false">
-${given}</textarea>
-      ${hintOf(field)}
-    </label>`
-  },
+  ...area(rows),
   read: (typed, name) => {
     const given = (typed.get(name) ?? '').trim()
     return given === '' ? undefined : readJson(given)
@@ -159,31 +164,28 @@ interface TicksOptions {
   readonly others?: { readonly name: string; readonly label: string; readonly example: string }
 }
 
-const WORDS_LENGTH_MAX = 2500
-
 /** Several words in a line, with spaces or commas between them. */
 export const words: Control = {
-  render: (field, typed) =>
-    html`<label
-      >${field.label} ${OPTIONAL}
-      <input
-        name="${field.name}"
-        class="mono"
-        value="${typed.get(field.name) ?? ''}"
-        maxlength="${WORDS_LENGTH_MAX}"
-        ${placeholderOf(field)}
-        autocomplete="off"
-      />
-      ${hintOf(field)}
-    </label>`,
-  read: (typed, name) => wordsOf(typed.get(name) ?? ''),
-  write: (name, value) => [[name, Array.isArray(value) ? value.join(' ') : String(value)]],
+  ...text({ max: 2500, isMono: true, isOptional: true }),
+  ...joined(' ', /[\s,]/),
 }
 
-const wordsOf = (typed: string): string[] => typed.split(/[\s,]+/).filter(Boolean)
+const box = (name: string, value: string, isTicked: boolean) =>
+  html`<input type="checkbox" name="${name}" value="${value}" ${isTicked ? 'checked' : ''} />`
+
+/** Yes or no: a box to tick. */
+export const tick: Control = {
+  render: ({ name, label, hint = '' }, typed) =>
+    html`<div class="ticked">
+      <label class="tick">${box(name, 'yes', typed.has(name))} ${label}</label>
+      <span class="field-hint">${hint}</span>
+    </div>`,
+  read: (typed, name) => typed.has(name),
+  write: (name, value) => (value === true ? [[name, 'yes']] : []),
+}
 
 /** Several words: boxes to tick, and a field for those that have none. */
-export function ticks({ box, options, others }: TicksOptions): Control {
+export function ticks({ box: name, options, others }: TicksOptions): Control {
   const offered = Object.keys(options)
   return {
     render: ({ label }, typed) =>
@@ -193,29 +195,24 @@ export function ticks({ box, options, others }: TicksOptions): Control {
             ${Object.entries(options).map(
               ([value, words]) =>
                 html`<label class="tick"
-                  ><input
-                    type="checkbox"
-                    name="${box}"
-                    value="${value}"
-                    ${typed.getAll(box).includes(value) ? 'checked' : ''}
-                  />
-                  ${words}</label
+                  >${box(name, value, typed.getAll(name).includes(value))} ${words}</label
                 >`,
             )}
           </div>
         </fieldset>
         ${others ? words.render(others, typed) : ''}`,
-    read: (typed) => [
-      ...offered.filter((value) => typed.getAll(box).includes(value)),
-      ...(others ? wordsOf(typed.get(others.name) ?? '') : []),
-    ],
-    write: (_, value) => {
+    read(typed) {
+      const rest: unknown = others ? words.read(typed, others.name) : []
+      const ticked = offered.filter((value) => typed.getAll(name).includes(value))
+      return Array.isArray(rest) ? [...ticked, ...rest] : ticked
+    },
+    write(_, value) {
       const given = Array.isArray(value) ? value.map(String) : []
       const ticked = given.filter((word) => offered.includes(word))
       const rest = given.filter((word) => !offered.includes(word))
       return [
-        ...ticked.map((word) => [box, word] as const),
-        ...(others ? [[others.name, rest.join(' ')] as const] : []),
+        ...ticked.map((word) => [name, word] as const),
+        ...(others ? words.write(others.name, rest) : []),
       ]
     },
   }

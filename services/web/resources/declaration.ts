@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type * as v from 'valibot'
+import type { Actor } from '../../platform/audit/audit.ts'
 import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
@@ -83,6 +84,8 @@ export interface Call<Owner> {
   readonly sql: Queryable
   readonly deps: WebDeps
   readonly owner: Owner
+  /** Who the audit names. */
+  readonly actor: Actor
   /** null: a token. */
   readonly userId: number | null
   /** The token of the organization that calls; null: a person. */
@@ -182,6 +185,8 @@ export interface Shown<Owner, Row extends Identified> {
     readonly change?: unknown
     readonly remove?: unknown
   }
+  /** Another service makes the changes and records them: no transaction waits for it here. */
+  readonly isRecordedElsewhere?: true
   /** What a token has to be for to change them. Absent: only a session may. */
   readonly scope?: TokenScope
   readonly actions: Readonly<Record<string, Action<Owner, Row>>>
@@ -191,6 +196,8 @@ export interface Shown<Owner, Row extends Identified> {
     readonly icon: IconName
     /** The heading of the form, or of what a row says that cannot be changed. */
     readonly form: string
+    /** A button that posts what is typed to `/test` below the page, to a route by hand. */
+    readonly tries?: string
     readonly saved?: string
     readonly deleted?: string
     /** What happens when it is deleted. */
@@ -225,6 +232,8 @@ export interface Shown<Owner, Row extends Identified> {
   readonly suggests?: (call: Call<Owner>) => Promise<Readonly<Record<string, readonly string[]>>>
   /** A wide section of the page, beside which the form stands. */
   readonly main?: (view: View<Owner, Row>) => Promise<Html> | Html
+  /** A wide section below the form. */
+  readonly below?: (view: View<Owner, Row>) => Promise<Html> | Html
   /** A section below the form, or beside it. */
   readonly beside?: (view: View<Owner, Row>) => Html
 }

@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../../platform/audit/audit.ts'
 import { isUuid } from '../../platform/automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Transaction } from '../../shared/postgres/database.ts'
-import { createAudited } from '../gate/callers/audited.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { createAudited, createNoted } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
 import { mailLink } from '../mail/mail-link.ts'
@@ -51,7 +51,7 @@ export function createFinder<Owner, Given, Row extends Given & Identified, Of ex
     const owner = await under.find(deps.sql, { organizationId, parameterOf })
     if (owner !== undefined) {
       Object.assign(asked.var.wide, valuesOf(under.facts, owner))
-      return { sql: deps.sql, deps, owner, ...by }
+      return { sql: deps.sql, deps, owner, actor: asked.var.actor, ...by }
     }
     throw new AppError('not_found', `Your organization has no such ${under.noun}.`)
   }
@@ -80,7 +80,7 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
    * `not_found`, and `precondition_failed` for another version than is wanted.
    */
   return async function hold(
-    tx: Transaction,
+    tx: Queryable,
     { call, row }: Found<Owner, Row>,
     wanted: readonly string[],
   ) {
@@ -108,7 +108,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
 ) {
   const { kind, verbs, actions } = declaration
   const [, end] = endOf(declaration)
-  const audited = createAudited(deps.sql)
+  const audited = (declaration.isRecordedElsewhere ? createNoted : createAudited)(deps.sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
     action: `${kind}_${past}`,
@@ -126,7 +126,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   return {
     async create(acting: Acting, call: Call<Owner>, values: Values<Of>) {
       const given = await verbs.read(call, values)
-      const create = async (tx: Transaction) => {
+      const create = async (tx: Queryable) => {
         const made = await verbs.create?.({ ...call, sql: tx }, given)
         if (made) return made
         throw new AppError('method_not_allowed', `No ${namesOf(kind).noun} is created.`)
@@ -139,7 +139,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
       requireFixed(declaration, values, found.row)
       const given = await verbs.read(found.call, values)
-      const change = async (tx: Transaction) => {
+      const change = async (tx: Queryable) => {
         const row = await hold(tx, found, wanted)
         return { row, outcome: await verbs.change?.({ ...found.call, sql: tx }, row, given) }
       }
@@ -151,7 +151,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     },
 
     async remove(acting: Acting, found: Found<Owner, Row>, wanted: readonly string[] = []) {
-      const remove = async (tx: Transaction): Promise<Row> => {
+      const remove = async (tx: Queryable): Promise<Row> => {
         const row = await hold(tx, found, wanted)
         await verbs.remove?.({ ...found.call, sql: tx }, row)
         return row
@@ -163,7 +163,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
     async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string) {
       const action = actions[name]
       if (!action) throw new AppError('not_found', `There is no action ${name}.`)
-      const act = (tx: Transaction) => action.does({ ...call, sql: tx }, row)
+      const act = (tx: Queryable) => action.does({ ...call, sql: tx }, row)
       const made: Outcome = (await audited(acting, act, entry(action.past, row))) ?? {}
       return sent(acting, made)
     },

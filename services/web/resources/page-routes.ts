@@ -80,14 +80,17 @@ export const resourcePages =
     return routes
   }
 
-/** Shows the page of the row of a path, with another section beside its form. */
+/** Shows the page of the row of a path with other sections, and with what is typed in its form. */
 export const resourcePage =
-  (deps: WebDeps): Reader<(c: Context<SignedIn>, section: Html) => Promise<Response>> =>
+  (deps: WebDeps): Reader<ShowPage> =>
   (declaration) =>
-  async (c, section) => {
+  async (c, sections, tried) => {
     const found = await createFinder(declaration, deps).find(c, askerOf(c))
-    return createViews({ ...declaration, beside: () => section }, deps).row(c, found)
+    return createViews({ ...declaration, ...sections }, deps).row(c, found, tried)
   }
+
+type Sections = Readonly<Partial<Record<'below' | 'beside', () => Html>>>
+type ShowPage = (c: Context<SignedIn>, shown: Sections, tried?: Refused) => Promise<Response>
 
 /** Creates what shows the pages, after a form that was refused as well. */
 function createViews<Owner, Given, Row extends Given & Identified, Of extends Fields>(
@@ -111,9 +114,10 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       const typed = refused?.typed ?? typedOf(fields, await declaration.proposes(call))
       const request = readPageRequest(c, isNameCursor)
       const page = (await verbs.page?.(call, request)) ?? wholeOf(await verbs.list(call))
-      const at = { owner: call.owner, path: listPath(declaration, call.owner) }
-      const told = await toldIn(c, call, refused)
-      const view = { ...at, typed, page, request, ...told }
+      const [only] = declaration.most === 1 ? page.items : []
+      if (only) return c.redirect(pathOf(call.owner, only), 303)
+      const at = { owner: call.owner, path: listPath(declaration, call.owner), page, request }
+      const view = { ...at, typed, ...(await toldIn(c, call, refused)) }
       return c.html(listPage(declaration, view), refused ? 422 : 200)
     },
 
@@ -123,7 +127,8 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       const version = versionOf(declaration, row)
       const at = { c, sql: deps.sql, owner, row, version, path: pathOf(owner, row) }
       const told = await toldIn(c, call, refused)
-      return c.html(await rowPage(declaration, { ...at, typed, ...told }), refused ? 422 : 200)
+      const page = await rowPage(declaration, { ...at, typed, ...told })
+      return c.html(page, refused?.problem === undefined ? undefined : 422)
     },
 
     async question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>) {
@@ -152,11 +157,11 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
 
 const wholeOf = <Row>(items: readonly Row[]): Page<Row> => ({ items, total: items.length })
 
-/** A form that was refused. */
+/** A form that was refused; without a problem, it was only tried. */
 interface Refused {
   /** @default what there is */
   readonly typed?: URLSearchParams
-  readonly problem: string
+  readonly problem: string | undefined
 }
 
 const askerOf = ({ var: { session } }: Context<SignedIn>) => ({
@@ -166,7 +171,7 @@ const askerOf = ({ var: { session } }: Context<SignedIn>) => ({
 })
 
 /** Returns what a form led to, or what is wrong with it. */
-async function takeForm<Result>(take: () => Promise<Result>): Promise<Result | string> {
+export async function takeForm<Result>(take: () => Promise<Result>): Promise<Result | string> {
   try {
     return await take()
   } catch (thrown) {

@@ -33,6 +33,7 @@ interface Formed {
 
 interface Form extends Pick<Formed, 'typed'>, Partial<Pick<Formed, 'suggests'>> {
   readonly session: Session
+  readonly tries?: string | undefined
   /** Where it is posted to. */
   readonly path: string
   readonly verb: string
@@ -130,16 +131,15 @@ export async function rowPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   view: View<Owner, Row> & Formed & { readonly version: string },
 ): Promise<Html> {
-  const { under, words, fields, verbs, columns, state, main, beside } = shown
+  const { under, words, fields, verbs, columns, state, main, below, beside } = shown
   const { session, row, path, problem, notice } = view
   const name = shown.name(row)
-  const changeable = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
+  const entered = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
     ${problemBox(problem)}
-    ${verbs.change ? formOf(changeable, { ...view, verb: 'Save' }) : factsOf(columns, row)}
+    ${verbs.change ? formOf(entered, { ...view, ...words, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
-  const more = beside?.(view) ?? ''
   const [, , wrong] = state(row)
   return frame(
     { title: name, session, current: under.current },
@@ -150,17 +150,10 @@ export async function rowPage<Owner, Row extends Identified>(
         <div class="buttons push">${buttons(shown, view)}</div>
       </div>
       ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(wrong)}
-      ${
-        main
-          ? html`<div class="columns side-first">
-              <div>${await main(view)}</div>
-              <div>${form} ${more}</div>
-            </div>`
-          : html`<div class="columns">
-              ${form}
-              <div>${more}</div>
-            </div>`
-      }`,
+      <div class="columns ${main && 'side-first'}">
+        <div>${main ? await main(view) : html`${form} ${await below?.(view)}`}</div>
+        <div>${main && form} ${beside?.(view)}</div>
+      </div>`,
   )
 }
 
@@ -235,17 +228,17 @@ const factsOf = <Row>(columns: readonly Column<Row>[], row: Row): Html =>
   )
 
 function crumbsTo<Owner, Row extends Identified>(
-  { kind, under }: Shown<Owner, Row>,
+  { kind, under, most }: Shown<Owner, Row>,
   { owner }: Pick<Owned<Owner>, 'owner'>,
 ): readonly Crumb[] {
-  const path = listPath({ kind, under }, owner)
-  return [...under.crumbs(owner), { path, name: namesOf(kind).titles }]
+  const list = { path: listPath({ kind, under }, owner), name: namesOf(kind).titles }
+  return most === 1 ? under.crumbs(owner) : [...under.crumbs(owner), list]
 }
 
 /** A form of fields, filled with what is typed. */
 export const formOf = (
   fields: readonly (readonly [name: string, field: Field])[],
-  { session, typed, path, suggests, verb, version }: Form,
+  { session, typed, path, suggests, verb, tries, version }: Form,
 ): Html =>
   html`<form method="post" action="${path}" class="stack">
     ${csrfField(session.csrfToken)}
@@ -253,5 +246,8 @@ export const formOf = (
     ${fields.map(([name, { look }]) =>
       look.control.render({ ...look, name, suggested: suggests?.[name] }, typed),
     )}
-    <div class="buttons"><button class="button primary">${verb}</button></div>
+    <div class="buttons">
+      <button class="button primary">${verb}</button>
+      ${tries && html`<button class="button" formaction="${path}/test#test">${tries}</button>`}
+    </div>
   </form>`

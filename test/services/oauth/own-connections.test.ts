@@ -197,6 +197,30 @@ describe('a connection with a provider of the organization', () => {
     })
   })
 
+  it('is changed in one version alone where that is said', async () => {
+    const id = await create('versions', settings())
+    const put = (version: number) =>
+      platform.call('PUT', pathOf(id), { body: settings({ settings_version: version }) })
+    expect(await put(2)).toMatchObject({ status: 409 })
+    expect(await put(1)).toMatchObject({ status: 200 })
+    expect(await put(1)).toMatchObject({ status: 409 })
+  })
+
+  it('is checked before it is there, without its secrets in the answer', async () => {
+    const check = (more: object) =>
+      platform.call('POST', `/organizations/${platform.organizationId}/connection-checks`, {
+        body: settings({ name: 'checked', ...more }),
+      })
+    const { client_secret: _, kind, provider, ...kept } = settings()
+    expect(await check({})).toMatchObject({
+      status: 200,
+      body: { name: 'checked', kind, provider, hosts: [], settings: kept },
+    })
+    expect(JSON.stringify(await check({}))).not.toContain(CLIENT_SECRET)
+    expect(await check({ issuer: 'https://10.0.0.1' })).toMatchObject({ status: 422 })
+    expect(await platform.sql`select from oauth_connections where name = 'checked'`).toEqual([])
+  })
+
   it('is tested with its token where that is said', async () => {
     const id = await connected('tested')
     const test = async () => (await platform.call('POST', `${pathOf(id)}/test`)).body

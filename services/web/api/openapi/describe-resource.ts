@@ -75,7 +75,7 @@ function schemasOf<Owner, Row extends Identified>({
       properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
     },
     [type]: closed(row),
-    ...(verbs.create !== undefined && {
+    ...((verbs.create ?? verbs.change) !== undefined && {
       [`${type}Values`]: closed(
         Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
       ),
@@ -144,10 +144,19 @@ const COMMON = {
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }
 
+const OF_ANOTHER_SERVICE = {
+  '502': problem('The service that keeps it, or a provider, gives no good answer.'),
+  '504': problem('The service that keeps it, or a provider, takes too long.'),
+}
+const NOT_NOW = {
+  '409': problem('It was changed meanwhile. Try again.'),
+  '422': problem('The action is not for one that is as this is.'),
+}
+
 function pathsOfApi<Owner, Row extends Identified>(
   declaration: Shown<Owner, Row>,
 ): Record<string, object> {
-  const { kind, id, fields, actions, rights } = declaration
+  const { kind, id, fields, actions, rights, isRecordedElsewhere } = declaration
   const { noun, titles } = namesOf(kind)
   const list = toTemplate(`${API}${pathsOf(declaration).list}`)
   const one = `${list}/{${kind}_id}`
@@ -159,6 +168,7 @@ function pathsOfApi<Owner, Row extends Identified>(
     requestBody: body(`${namesOf(kind).type}Request`, exampleOf(fields)),
     common: {
       ...(isOfPlatform ? OF_PLATFORM : COMMON),
+      ...(isRecordedElsewhere && OF_ANOTHER_SERVICE),
       '404': problem(
         isOfPlatform
           ? `No such ${noun}, or no session of an administrator of the platform; no token is taken.`
@@ -188,14 +198,16 @@ function pathsOfApi<Owner, Row extends Identified>(
 /**
  * Returns what a program needs to keep a kind in files: what names its rows, where its parents are
  * listed, which scope changes it, and how one is made that is not created here. Secret fields are
- * `writeOnly`, fixed ones `x-fixed`. Nothing for a kind whose rows files cannot name, or change.
+ * `writeOnly`, fixed ones `x-fixed`. Nothing for a kind whose rows files cannot name, or never
+ * change. It stands at the operation that creates a row, or else at the one that changes it.
  */
 function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
-  const { kind, under, most, fields, verbs, scope, secret, words } = declaration
+  const { kind, under, most, fields, facts, verbs, scope, secret, words } = declaration
   const { identity = 'name' } = declaration
   const parameters = under.path.match(/:\w+/g) ?? []
   const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
-  if (!isNamed || !scope || !verbs.change || !Object.hasOwn(fields, identity)) return {}
+  const isThere = Object.hasOwn({ ...fields, ...facts }, identity)
+  if (!isNamed || !scope || !verbs.change || !isThere) return {}
   const path = under.path.replace(/\/:\w+$/, '')
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
@@ -247,6 +259,12 @@ const dryRun = parameter('dry_run', 'query', {
 const ifMatch = parameter('If-Match', 'header', {
   description: 'The version that the change is for, in quotes. Without it, it is for any.',
 })
+const asItIs = (type: string) => ({
+  description: 'As it is now; with dry_run, the fields as they would be kept.',
+  content: {
+    'application/json': { schema: { oneOf: [schema(type), schema(`${type}Values`)] } },
+  },
+})
 const changed = {
   '409': problem('It has to stay: the message says why.'),
   '412': problem('It was changed meanwhile: it has another version.'),
@@ -268,7 +286,7 @@ function ofRow<Owner, Row extends Identified>(
         ...(!verbs.create && forFiles(declaration)),
         parameters: [ifMatch, dryRun],
         requestBody,
-        responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
+        responses: { '200': asItIs(type), ...common, ...changed, ...BAD_BODY },
       }),
     }),
     ...(verbs.remove !== undefined && {
@@ -294,7 +312,7 @@ function ofAction<Owner, Row>(
   const { title, type } = namesOf(kind)
   const answer = makesSecret ? `${type}WithSecret` : type
   return operation(`${name}${type}`, `${title}: ${verb}`, {
-    responses: { '200': json(done, answer), ...common, '409': problem('It cannot be done now.') },
+    responses: { '200': json(done, answer), ...common, ...NOT_NOW },
   })
 }
 

@@ -6,7 +6,7 @@ import { exampleInputs } from '../../../platform/definitions/input-schema.ts'
 import { addressProblem } from '../../../shared/outgoing/address.ts'
 import type { Snippet, SnippetsFor } from './client-snippets.ts'
 import { kickoffCommand, statusCommand } from '../frame/commands.ts'
-import { OAUTH_PATH } from '../frame/addresses.ts'
+import { OAUTH_CLIENTS_PATH, OAUTH_PATH } from '../frame/addresses.ts'
 import { copyable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
@@ -53,7 +53,7 @@ function oauthHint(clientId: string | null, tokenUrl: string | undefined): Html 
   if (clientId === null)
     return html`<p class="hint">
       OAuth is on, but this automation has no client yet:
-      <a href="${OAUTH_PATH}/clients">set its OAuth Client ID</a>.
+      <a href="${OAUTH_CLIENTS_PATH}">set its OAuth Client ID</a>.
     </p>`
   return html`<p class="hint">
     With OAuth, the client <code>${clientId}</code> calls it.

@@ -5,7 +5,7 @@ import type { Budget } from '../../../platform/budgets/budgets.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import { isOwnCrew } from '../../../platform/definitions/own-crew-definition.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
-import { OAUTH_PATH } from '../frame/addresses.ts'
+import { OAUTH_CLIENTS_PATH } from '../frame/addresses.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
@@ -75,7 +75,7 @@ const clientSection = ({ oauthClientId }: Automation): Html =>
         ? html`<p class="hint">No OAuth client may call it.</p>`
         : html`<p class="mono break">${oauthClientId}</p>`
     }
-    <p><a class="button" href="${OAUTH_PATH}/clients">Client ID Filtering</a></p>
+    <p><a class="button" href="${OAUTH_CLIENTS_PATH}">Client ID Filtering</a></p>
   </section>`
 
 const crewSettingsSection = ({ automationId }: Automation): Html =>

@@ -11,6 +11,7 @@ import { connectionPage } from './page.ts'
 import type { ConnectionPage } from './page.ts'
 import type { ConnectionService } from './service.ts'
 import { createRoom } from '../frame/room.ts'
+import { bindingOf } from './session-binding.ts'
 
 /** Serves the page of a connection; changes, connects, tests, revokes and deletes it. */
 export function connectionPageRoutes(deps: WebDeps, service: ConnectionService): Hono<SignedIn> {
@@ -89,7 +90,8 @@ export async function sendToProvider(
 ): Promise<Response> {
   const { organizationId } = c.var.session.user
   try {
-    const url = await service.connect(c.var.actor, { id, organizationId }, c.var.session)
+    const binding = bindingOf(c.var.session)
+    const url = await service.connect(c.var.actor, { id, organizationId }, binding)
     note(c, 'connection_begun', id)
     if (url === null) return c.redirect(`/connections/${id}?notice=connection-connected`, 303)
     return c.html(

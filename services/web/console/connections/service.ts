@@ -1,6 +1,11 @@
 import * as v from 'valibot'
 import type { Actor } from '../../../platform/audit/audit.ts'
-import type { OauthConnection } from '../../../platform/connections/oauth-connections.ts'
+import { CONNECTION_KINDS } from '../../../platform/connections/oauth-connections.ts'
+import type {
+  ConnectionSettings,
+  OauthConnection,
+} from '../../../platform/connections/oauth-connections.ts'
+import { isObject } from '../../../shared/is-object.ts'
 import { callOauthService, oauthServiceOf, readAnswer } from '../../../shared/oauth-service.ts'
 import type { OauthServiceAccess } from '../../../shared/oauth-service.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -17,6 +22,14 @@ const providers = v.object({
 })
 /** The operator's providers, and the address that providers send browsers back to. */
 export type OfferedProviders = v.InferOutput<typeof providers>
+
+const checked = v.object({
+  provider: v.string(),
+  kind: v.picklist(CONNECTION_KINDS),
+  hosts: v.array(v.string()),
+  settings: v.nullable(v.custom<ConnectionSettings>(isObject)),
+})
+type CheckedConnection = v.InferOutput<typeof checked>
 
 const created = v.object({ connection_id: v.string() })
 const changed = v.object({ keeps_tokens: v.boolean() })
@@ -49,6 +62,11 @@ export function createConnectionService({ config }: Pick<WebDeps, 'config'>) {
   return {
     isThere: access !== undefined,
     providers: () => call(providers, { path: '/providers' }),
+    /** Returns a new connection as it would be kept. */
+    async check(organizationId: number, body: object): Promise<CheckedConnection> {
+      const path = `/organizations/${organizationId}/connection-checks`
+      return call(checked, { path, method: 'POST', body })
+    },
     async create(by: Actor, organizationId: number, body: object): Promise<string> {
       const path = `/organizations/${organizationId}/connections`
       const request = { path, method: 'POST', body, actor: by } as const
@@ -58,10 +76,10 @@ export function createConnectionService({ config }: Pick<WebDeps, 'config'>) {
       const request = { path: pathOf(key), method: 'PUT', body, actor: by } as const
       return (await call(changed, request)).keeps_tokens
     },
-    /** Returns the page of the provider; null: the connection is connected already. */
-    async connect(by: Actor, key: ConnectionKey, session: Session): Promise<string | null> {
+    /** Returns the page of the provider for a session; null: it is connected already. */
+    async connect(by: Actor, key: ConnectionKey, session: string): Promise<string | null> {
       const returnTo = `${config.PLATFORM_BASE_URL}/connect/callback`
-      const body = { session: bindingOf(session), return_to: returnTo }
+      const body = { session, return_to: returnTo }
       const request = {
         path: pathOf(key, '/authorization'),
         method: 'POST',

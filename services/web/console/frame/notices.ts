@@ -1,6 +1,5 @@
 const NOTICES = {
-  'oauth-saved': 'The settings are saved. They apply from the next call on.',
-  'oauth-saved-off':
+  'oauth-setting-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
   'crew-restart': 'The crew is being restarted. Runs in progress are finished first.',
   'crew-stop': 'It is being stopped. Runs wait until it is started again.',
@@ -40,9 +39,6 @@ const NOTICES = {
   'connection-deleted': 'The connection is deleted.',
   'webhook-redelivered': 'The message is sent again, with the id that it had.',
   'webhook-none-failed': 'No message has failed.',
-  'run-filter-saved': 'The filter is saved.',
-  'filter-saved': 'The filter is saved. Only you see it.',
-  'filter-deleted': 'The filter is deleted.',
   'note-added': 'The note is added.',
   'note-deleted': 'The note is deleted.',
   'first-trace': 'This is the first trace of the list: there is none before it.',

@@ -18,7 +18,8 @@ export interface FormAction<Found, Result> {
   /** Returns what the form is about, or the page that refuses it. */
   readonly find: (c: Context<SignedIn>) => Promise<Found | Response>
   readonly change: (tx: Transaction, found: Found) => Promise<Result>
-  readonly entry: (found: Found, result: Result) => AuditEntry
+  /** undefined: nothing was changed, or it is the matter of one person. */
+  readonly entry: (found: Found, result: Result) => AuditEntry | undefined
   /** Returns the address to lead to, and the name of what is said there. */
   readonly done: (found: Found, result: Result) => readonly [path: string, notice: string]
 }
@@ -95,7 +96,7 @@ export function createRoom(
           (made) => entry(found, made),
         )
         const [at, notice] = done(found, result)
-        return c.redirect(`${at}?notice=${notice}`, 303)
+        return c.redirect(`${at}${at.includes('?') ? '&' : '?'}notice=${notice}`, 303)
       })
     },
   }

@@ -27,7 +27,7 @@ export function testLlmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
       isCall: c.var.form.get('call') === 'yes',
     })
     const { session } = c.var
-    return show(c, llmTestSection({ session, connection, ...test, test }))
+    return show(c, { beside: () => llmTestSection({ session, connection, ...test, test }) })
   })
 
   return room.routes

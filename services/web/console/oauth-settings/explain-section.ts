@@ -1,15 +1,39 @@
 import { html } from 'hono/html'
 import type { Explanation } from '../../gate/access-token/explain-token.ts'
+import { listAutomations } from '../../../platform/automations/automations.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import type { Page } from '../../../shared/postgres/paging.ts'
-import { OAUTH_PATH } from '../frame/addresses.ts'
-import type { OauthSettingsView } from './view.ts'
 import { csrfField, emptyState, pill, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
+/** With more automations than this, people enter the id rather than choose from a list. */
+const AUTOMATIONS_OFFERED = 100
+
+/** The explanation of a pasted token, without the token itself. */
+export interface ExplainedToken {
+  readonly automationId: string
+  readonly explanation?: Explanation
+  readonly problem?: string
+}
+
+interface ExplainView {
+  readonly session: Session
+  /** The first ones by name. */
+  readonly automations: Page<Automation>
+  readonly path: string
+  readonly explained?: ExplainedToken | undefined
+}
+
 /** The result of each rule for a pasted token, and the form. The token itself is shown nowhere. */
-export function explainSection(view: OauthSettingsView): Html {
-  const { automations, explained } = view
+export async function explainSection(
+  sql: Queryable,
+  { session, path }: Pick<ExplainView, 'session' | 'path'>,
+  explained?: ExplainedToken,
+): Promise<Html> {
+  const { organizationId } = session.user
+  const automations = await listAutomations(sql, organizationId, { limit: AUTOMATIONS_OFFERED })
   return html`<section class="card flush" id="explain" aria-labelledby="explain-title">
     <div class="card-head">
       <h2 id="explain-title">Explain a token</h2>
@@ -19,7 +43,7 @@ export function explainSection(view: OauthSettingsView): Html {
     ${
       automations.total === 0
         ? emptyState('automations', 'No automations yet', 'A token is checked against one of them.')
-        : explainForm(view)
+        : explainForm({ session, path, automations, explained })
     }
   </section>`
 }
@@ -94,8 +118,8 @@ function automationField({ items, total }: Page<Automation>, chosen: string): Ht
   </label>`
 }
 
-function explainForm({ session, automations, explained }: OauthSettingsView): Html {
-  return html`<form method="post" action="${OAUTH_PATH}/explain#explain" class="card-foot">
+function explainForm({ session, automations, path, explained }: ExplainView): Html {
+  return html`<form method="post" action="${path}/explain#explain" class="card-foot">
     ${csrfField(session.csrfToken)} ${problemBox(explained?.problem)}
     <div class="stack">
       <label

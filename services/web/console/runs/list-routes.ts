@@ -4,26 +4,29 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import { listRunFilters } from '../../../platform/runs/run-filters.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
+import { addFilterActions, FILTER_NOTICES } from '../frame/lists/kept-filters.ts'
 import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { runsPage } from './list-page.ts'
 import type { RunsPage } from './list-page.ts'
 import type { Undo } from '../frame/undo.ts'
 import { queryTextOf, readRunsQuery } from './list-query.ts'
-import { filtersPath } from './saved-filters.ts'
+import { filtersPath, runFilters } from './saved-filters.ts'
 import { createRoom } from '../frame/room.ts'
 
 /** Serves the runs of the organization, and those of one automation. */
 export function runListRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, FILTER_NOTICES)
+  for (const isShared of [false, true]) addFilterActions(room, deps, runFilters(isShared))
 
-  room.page('viewer', '/executions', async (c) => c.html(runsPage(await readList(c, sql))))
+  room.page('viewer', '/executions', async (c, notice) =>
+    c.html(runsPage({ ...(await readList(c, sql)), notice })),
+  )
 
-  room.page('viewer', '/automations/:automationId/executions', async (c) => {
+  room.page('viewer', '/automations/:automationId/executions', async (c, notice) => {
     const automation = await getOwnAutomation(c, sql)
-    return c.html(runsPage({ ...(await readList(c, sql, automation)), automation }))
+    return c.html(runsPage({ ...(await readList(c, sql, automation)), automation, notice }))
   })
 
   return room.routes
@@ -41,8 +44,7 @@ async function readList(
   const { organizationId } = session.user
   const filter = { ...chosen, organizationId, deploymentId: automation?.id }
   const filters = automation ? [] : await listRunFilters(sql, session.user)
-  const notice = noticeOf(c.req.query('notice'))
-  const view = { session, request, query, filters, notice, undo: undoOf(c) }
+  const view = { session, request, query, filters, undo: undoOf(c) }
   if (text !== undefined) {
     const { after, limit } = request
     const found = await searchRuns(sql, { ...filter, status }, { text, after, limit })

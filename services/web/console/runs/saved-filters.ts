@@ -1,14 +1,50 @@
 import { html } from 'hono/html'
-import { RUN_FILTER_NAME_MAX } from '../../../platform/runs/run-filters.ts'
+import {
+  deleteRunFilter,
+  findRunFilter,
+  RUN_FILTER_NAME_MAX,
+  RUN_FILTER_QUERY_MAX,
+  RUN_FILTERS_MAX,
+  saveRunFilter,
+} from '../../../platform/runs/run-filters.ts'
 import type { RunFilterEntry } from '../../../platform/runs/run-filters.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { deletableFilters } from '../frame/lists/kept-filters.ts'
+import type { FilterShelf } from '../frame/lists/kept-filters.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { RUN_COLUMNS } from '../frame/lists/runs-table.ts'
 import type { RunColumn } from '../frame/lists/runs-table.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { parametersOf } from './list-query.ts'
+import { parametersOf, queryTextOf } from './list-query.ts'
 import type { RunsQuery } from './list-query.ts'
+
+/** Where filters are kept: those of one person, or those of all members. */
+export const filtersPath = (isShared: boolean): string =>
+  isShared ? '/shared-run-filters' : '/run-filters'
+
+/** The filters of the list of runs: those of one person, or those of all members. */
+export const runFilters = (isShared: boolean): FilterShelf => ({
+  right: isShared ? 'editor' : 'viewer',
+  path: filtersPath(isShared),
+  list: '/executions',
+  saved: isShared ? 'filter-shared' : 'filter-saved',
+  most: RUN_FILTERS_MAX,
+  nameMax: RUN_FILTER_NAME_MAX,
+  queryMax: RUN_FILTER_QUERY_MAX,
+  tidy: queryTextOf,
+  find: (sql, owner, id) => findRunFilter(sql, owner, { id, isShared }),
+  save: (sql, owner, filter) => saveRunFilter(sql, owner, { ...filter, isShared }),
+  remove: (sql, owner, id) => deleteRunFilter(sql, owner, { id, isShared }),
+  ...(isShared && {
+    undo: { shared: 'yes' },
+    entry: (past, { id, name, query }) => ({
+      action: past === 'saved' ? 'run_filter_shared' : 'run_filter_deleted',
+      target: { kind: 'run_filter', id, name },
+      after: { query },
+    }),
+  }),
+})
 
 /** The list of runs, with the filters that a person sees. */
 export interface SavedFilters {
@@ -51,30 +87,20 @@ export function savedFilters({ session, query, filters }: SavedFilters): Html {
               : html`<button class="button" formaction="/shared-run-filters">Save for all</button>`
           }
         </form>
-        ${filters.length === 0 ? '' : deletable(session, filters)}
+        ${
+          filters.length === 0
+            ? ''
+            : deletableFilters(session.csrfToken, deletableOf(session, filters), (each) =>
+                filtersPath(each.isShared),
+              )
+        }
       </div>
     </details>`
 }
 
-/** Where filters are kept: those of one person, or those of all members. */
-export const filtersPath = (isShared: boolean): string =>
-  isShared ? '/shared-run-filters' : '/run-filters'
-
-const deletable = ({ role, csrfToken }: Session, filters: readonly RunFilterEntry[]): Html =>
-  html`<ul class="deletable">
-    ${filters
-      .filter(({ isShared }) => !isShared || role !== 'viewer')
-      .map(
-        ({ id, name, isShared }) =>
-          html`<li>
-            <span>${name}</span>
-            <form method="post" action="${filtersPath(isShared)}/${id}/delete">
-              ${csrfField(csrfToken)}
-              <button class="button small">Delete<span class="unseen"> ${name}</span></button>
-            </form>
-          </li>`,
-      )}
-  </ul>`
+/** Returns the filters that a person may delete. */
+const deletableOf = ({ role }: Session, filters: readonly RunFilterEntry[]) =>
+  filters.filter(({ isShared }) => !isShared || role !== 'viewer')
 
 const COLUMN_NAMES: Readonly<Record<RunColumn, string>> = {
   automation: 'Automation',

@@ -6,6 +6,7 @@ import { listTraceFilters } from '../../../platform/traces/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { toTraceId } from '../frame/addresses.ts'
+import { addFilterActions, FILTER_NOTICES } from '../frame/lists/kept-filters.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
@@ -13,6 +14,7 @@ import { CHOICE_NAMES, CHOICES, FIELD_NAMES, pageParameters, readListQuery } fro
 import type { ListQuery } from './list-query.ts'
 import { readFilter } from './list-filter.ts'
 import { readerOf } from './reader-of.ts'
+import { TRACE_FILTERS } from './saved-filters.ts'
 import { usageCsv } from './usage-csv.ts'
 import { USAGE_DAYS, usagePage } from './usage-page.ts'
 import { GROUPING_NAMES, readUsageRows } from './usage-rows.ts'
@@ -23,7 +25,8 @@ const DAY_MS = 86_400_000
 
 /** Serves what is known of many traces: the list and usage. */
 export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
-  const room = createRoom(deps)
+  const room = createRoom(deps, FILTER_NOTICES)
+  addFilterActions(room, deps, TRACE_FILTERS)
 
   room.page('viewer', '/traces', async (c, notice) => {
     const query = readListQuery(new URL(c.req.url).searchParams)

@@ -1,11 +1,37 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
-import { TRACE_FILTER_NAME_MAX } from '../../../platform/traces/trace-filters.ts'
+import {
+  deleteTraceFilter,
+  findTraceFilter,
+  saveTraceFilter,
+  TRACE_FILTER_NAME_MAX,
+  TRACE_FILTERS_MAX,
+} from '../../../platform/traces/trace-filters.ts'
 import type { TraceFilter } from '../../../platform/traces/trace-filters.ts'
+import { deletableFilters } from '../frame/lists/kept-filters.ts'
+import type { FilterShelf } from '../frame/lists/kept-filters.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { listAddress } from './list-query.ts'
+import { listAddress, readListQuery } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
+
+const ADDRESS = '/traces?'
+
+/** The filters of the list of traces, of one person. */
+export const TRACE_FILTERS: FilterShelf = {
+  right: 'viewer',
+  path: '/trace-filters',
+  list: '/traces',
+  saved: 'filter-saved',
+  most: TRACE_FILTERS_MAX,
+  nameMax: TRACE_FILTER_NAME_MAX,
+  // What the database takes.
+  queryMax: 8192,
+  tidy: (query) => listAddress(readListQuery(query)).slice(ADDRESS.length),
+  find: findTraceFilter,
+  save: saveTraceFilter,
+  remove: deleteTraceFilter,
+}
 
 /** The filters of a person, and the one that is open. */
 export interface SavedFilters {
@@ -35,9 +61,9 @@ export function savedFilters({ session, query, filters }: SavedFilters): Html {
     <details class="more menu">
       <summary>Saved filters</summary>
       <div class="card">
-        <form method="post" action="/trace-filters" class="inline-form">
+        <form method="post" action="${TRACE_FILTERS.path}" class="inline-form">
           ${csrfField(session.csrfToken)}
-          <input type="hidden" name="query" value="${current.slice('/traces?'.length)}" />
+          <input type="hidden" name="query" value="${current.slice(ADDRESS.length)}" />
           <label for="filter-name">Name of this filter</label>
           <input
             id="filter-name"
@@ -50,20 +76,7 @@ export function savedFilters({ session, query, filters }: SavedFilters): Html {
         </form>
         ${
           filters.length > 0
-            ? html`<ul class="deletable">
-                ${filters.map(
-                  ({ id, name }) =>
-                    html`<li>
-                      <span>${name}</span>
-                      <form method="post" action="/trace-filters/${id}/delete">
-                        ${csrfField(session.csrfToken)}
-                        <button class="button small">
-                          Delete<span class="unseen"> ${name}</span>
-                        </button>
-                      </form>
-                    </li>`,
-                )}
-              </ul>`
+            ? deletableFilters(session.csrfToken, filters, () => TRACE_FILTERS.path)
             : html`<p class="hint">Filters are kept for you alone.</p>`
         }
       </div>

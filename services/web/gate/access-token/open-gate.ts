@@ -1,5 +1,5 @@
 import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
-import { createOutgoingGuard } from '../../../shared/outgoing/guard.ts'
+import { createAutomationOauthGuard } from '../../../shared/outgoing/guards.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import type { WebDeps } from '../../context.ts'
 import { createGate } from './gate.ts'
@@ -20,11 +20,10 @@ export interface OpenedGate {
 
 /** Opens the gate by the configuration. */
 export function openGate({ config, log, authMetrics }: WebDeps): OpenedGate {
-  const guard = createOutgoingGuard({
-    privateOrigins: config.AUTOMATION_OAUTH_PRIVATE_ORIGINS,
-    proxy: createForwardProxy(config),
-    setting: 'AUTOMATION_OAUTH_PRIVATE_ORIGINS (chart: outgoing.oauthPrivateOrigins)',
-  })
+  const guard = createAutomationOauthGuard(
+    config.AUTOMATION_OAUTH_PRIVATE_ORIGINS,
+    createForwardProxy(config),
+  )
   const keys = createKeyStore({
     guard,
     staleMs: config.AUTOMATION_OAUTH_STALE_HOURS * HOUR_MS,

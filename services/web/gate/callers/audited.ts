@@ -1,7 +1,7 @@
 import { writeAudit } from '../../../platform/audit/audit.ts'
 import type { Actor, AuditEntry } from '../../../platform/audit/audit.ts'
 import type { Wide } from '../../../shared/log.ts'
-import type { Database, Transaction } from '../../../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../../../shared/postgres/database.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 
 /** The variables of a request whose caller is known. */
@@ -10,12 +10,14 @@ export interface Acting {
   readonly wide: Wide
 }
 
+/** The entry, or what makes it of the result; undefined when nothing was changed. */
+type Entry<Result> = AuditEntry | ((result: Result) => AuditEntry | undefined)
+
 /** Makes a change and records it, in one transaction. */
 export type Audited = <Result>(
   acting: Acting,
   change: (tx: Transaction) => Promise<Result>,
-  /** The entry, or what makes it of the result; undefined when nothing was changed. */
-  entry: AuditEntry | ((result: Result) => AuditEntry | undefined),
+  entry: Entry<Result>,
 ) => Promise<Result>
 
 /**
@@ -35,10 +37,26 @@ export function createAudited(sql: Database): Audited {
       if (entry) await writeAudit(tx, actor, entry)
       return { result, entry }
     })
-    if (entry) {
-      const { action, target } = entry
-      Object.assign(wide, { audit: action, [`${target.kind}_id`]: target.id ?? undefined })
-    }
+    note(wide, entry)
     return result
   }
+}
+
+/** Creates the verb for changes that another service records: they are only named in the log. */
+export const createNoted =
+  (sql: Database) =>
+  async <Result>(
+    { wide }: Acting,
+    change: (sql: Queryable) => Promise<Result>,
+    given: Entry<Result>,
+  ): Promise<Result> => {
+    const result = await change(sql)
+    note(wide, typeof given === 'function' ? given(result) : given)
+    return result
+  }
+
+function note(wide: Wide, entry: AuditEntry | undefined): void {
+  if (!entry) return
+  const { action, target } = entry
+  Object.assign(wide, { audit: action, [`${target.kind}_id`]: target.id ?? undefined })
 }

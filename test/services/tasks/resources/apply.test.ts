@@ -34,6 +34,7 @@ beforeEach(async () => {
   gate.watch(async () => {})
   await platform.sql`delete from schedules`
   await platform.sql`delete from webhooks`
+  await platform.sql`delete from automation_oauth`
 })
 
 const run = createRunner(() => ({ url: gate.url, token }))
@@ -126,8 +127,8 @@ describe('the task apply', () => {
     const exported = await run.export()
     expect(exported).toContain('kind: schedule\nname: A\nparent: acme-digest\nspec:\n')
     const { code, result } = await run.apply(exported, '--prune')
-    // With the member that there is.
-    expect([code, result]).toEqual([0, '0 to create, 0 to change, 0 to delete, 3 unchanged.\n'])
+    // The member, the OAuth settings, and the OAuth client of each automation are always there.
+    expect([code, result]).toEqual([0, '0 to create, 0 to change, 0 to delete, 6 unchanged.\n'])
     expect(await countChanges()).toBe(before)
     const some = JSON.parse(await run.export('--json', '--kind', 'webhook'))
     expect(some).toEqual([webhook(HOOK, ['b', 'run_failed'])])
@@ -378,5 +379,55 @@ describe('kinds that belong to the organization', () => {
     const exported = await run.export()
     expect(exported).toContain('llm_connection')
     expect((await run.apply(exported)).result).toContain('0 to change')
+  })
+
+  it('are changed where they are always there, and neither created nor deleted', async () => {
+    const settings = {
+      kind: 'oauth_setting',
+      name: 'automations',
+      spec: {
+        enabled: true,
+        issuer: 'https://idp.example.com',
+        token_url: 'https://idp.example.com/token',
+        audiences: ['https://platform.test'],
+      },
+    }
+    const client = { kind: 'oauth_client', name: 'acme-digest', spec: { client_id: '0oa1' } }
+    const files = yaml(settings, client)
+    const planned = await run.apply(files, '--dry-run')
+    expect(planned.result).toContain(
+      'oauth_setting "automations": change\n    enabled: false -> true\n',
+    )
+    expect(planned.result).toContain('0 to create, 2 to change, 0 to delete, 0 unchanged.\n')
+    expect(await platform.sql`select from automation_oauth`).toHaveLength(0)
+    expect(await run.apply(files, '--prune')).toMatchObject({ code: 0, problem: '' })
+    expect((await run.apply(files)).result).toContain('2 unchanged')
+    const [stored] = await platform.sql`select issuer, scope from automation_oauth`
+    expect(stored).toEqual({ issuer: 'https://idp.example.com', scope: 'platform_automations' })
+    const bound = await platform.sql`select slug from deployments where oauth_client_id = '0oa1'`
+    expect(bound).toEqual([{ slug: 'acme-digest' }])
+    expect((await run.apply(await run.export(), '--prune')).result).toContain('0 to change')
+  })
+
+  it('are refused where there is none to change, and with what the platform refuses', async () => {
+    const refused = await run.apply(
+      yaml(
+        {
+          kind: 'oauth_setting',
+          name: 'automation',
+          spec: { enabled: false, issuer: 'x', audiences: ['a'] },
+        },
+        { kind: 'oauth_client', name: 'rival-digest', spec: {} },
+        {
+          kind: 'oauth_setting',
+          name: 'automations',
+          spec: { enabled: true, issuer: 'http://10.0.0.1', audiences: ['a'] },
+        },
+      ),
+    )
+    expect(refused).toMatchObject({ code: 2, result: '' })
+    expect(refused.problem).toMatch(/no oauth_setting "automation", and files create none. Did you/)
+    expect(refused.problem).toContain('There is no oauth_client "rival-digest"')
+    expect(refused.problem).toContain('Issuer: only https:// is safe.')
   })
 })

@@ -113,6 +113,7 @@ describe('kinds that belong to one another', () => {
           },
     made: undefined,
     makesSecret: undefined,
+    isGiven: false,
     fields: {},
   })
   const kinds = [kindOf('folder', 'folder'), kindOf('page', 'folder'), kindOf('site')]

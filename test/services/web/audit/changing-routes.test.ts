@@ -133,6 +133,7 @@ const ORGANIZATION_OAUTH = {
   lifetime_seconds_max: '3600',
   static_tokens_allowed: 'on',
 }
+const KEYED = { name: 'keyed', provider: 'token', kind: 'static_token', token: API_KEY }
 const LLM = { name: 'Main', provider: 'openai', model: 'm', base_url: '', api_key: API_KEY }
 const HOOK = { url: 'https://hooks.example.com/secret-path', event: 'run_completed' }
 const HOOK_BY_API = { url: HOOK.url, event_types: ['run_completed'] }
@@ -321,7 +322,17 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id': async (path) => platform.post(path, ada, platform.oidc()),
   'POST /connections/:id/revoke': form(),
   'POST /connections/:id/delete': form(),
-  'POST /settings/organization/oauth': form(ORGANIZATION_OAUTH),
+  'POST /designer/v2/connections': json('POST', KEYED),
+  'PUT /designer/v2/connections/:connectionId': json('PUT', { ...KEYED, token: 'another-token' }),
+  'POST /designer/v2/connections/:connectionId/revoke': json('POST'),
+  'DELETE /designer/v2/connections/:connectionId': json('DELETE'),
+  'POST /oauth-settings/:oauthSettingId': form(ORGANIZATION_OAUTH),
+  'PUT /designer/v2/oauth-settings/:oauthSettingId': json('PUT', {
+    enabled: true,
+    issuer: 'https://idp.example.com',
+    token_url: 'https://idp.example.com/token',
+    audiences: [BASE_URL],
+  }),
   'POST /oauth-clients/:oauthClientId': form({ client_id: 'robot' }),
   'PUT /designer/v2/oauth-clients/:oauthClientId': json('PUT', { client_id: null }),
   'POST /tools/public/': upload('one', internal),
@@ -365,10 +376,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /import-project': LOOK,
   'POST /llm-connections/:llmConnectionId/test': LOOK,
   'POST /connections/:id/test': LOOK,
-  'POST /settings/organization/oauth/test': LOOK,
-  'POST /settings/organization/oauth/explain': LOOK,
+  'POST /designer/v2/connections/:connectionId/test': LOOK,
+  'POST /designer/v2/connections/:connectionId/connect': 'see resources/connections.test.ts',
+  'POST /oauth-settings/:oauthSettingId/test': LOOK,
+  'POST /oauth-settings/:oauthSettingId/explain': LOOK,
   'POST /trace-filters': MINE,
-  'POST /trace-filters/:id/delete': MINE,
+  'POST /trace-filters/:filterId/delete': MINE,
   'POST /traces/:traceId/notes': NOTE,
   'POST /traces/:traceId/notes/:noteId/delete': NOTE,
   'POST /account/display': MINE,
@@ -489,6 +502,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
   oauthClientId: async () => platform.acme.research.automationId,
+  oauthSettingId: async () => String(platform.acme.organizationId),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
@@ -499,6 +513,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
       select number from project_versions
       where project_id = ${projectId} and published_at is null order by number`),
   id: () => firstOf(platform.sql`select id from oauth_connections where name = 'files'`),
+  connectionId: () => firstOf(platform.sql`select id from oauth_connections where name = 'keyed'`),
   llmConnectionId: () => firstOf(platform.sql`select id from llm_connections`),
   kickoffId: (route) => waitingRun(route),
 }

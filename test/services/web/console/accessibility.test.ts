@@ -116,10 +116,7 @@ describe.skipIf(hasNoBrowser)(TITLE, () => {
     }
     await sql`update users set organization_id = ${acme.organizationId} where id = ${userId}`
     const viewer = await open({ userId })
-    for (const path of [
-      '/settings/organization/oauth',
-      `/automations/${acme.digest.automationId}`,
-    ]) {
+    for (const path of ['/settings', `/automations/${acme.digest.automationId}`]) {
       await viewer.goto(site.service.url + path)
       await viewer.getByText('Your role in acme is viewer').waitFor()
       await expectAccessible(viewer)

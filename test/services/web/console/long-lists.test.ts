@@ -159,8 +159,9 @@ describe('the list of runs', () => {
 describe('the OAuth settings of many automations', () => {
   it('ask for the id where a list to choose from would be cut', async () => {
     const { csrfToken, cookie } = ada
+    const at = `/oauth-settings/${platform.acme.organizationId}`
     const post = (path: string, fields: Record<string, string>) =>
-      platform.app.request(`/settings/organization/oauth${path}`, {
+      platform.app.request(at + path, {
         method: 'POST',
         body: new URLSearchParams({ csrf_token: csrfToken, ...fields }),
         headers: { cookie },
@@ -171,7 +172,7 @@ describe('the OAuth settings of many automations', () => {
         static_tokens_allowed)
       values (${platform.acme.organizationId}, true, 'https://idp.test', '{a}', false, 's', 'scope',
         '{RS256}', 30, 3600, true)`
-    const page = await read('/settings/organization/oauth')
+    const page = await read(at)
     expect(page).toMatch(/Automation ID <input class="mono" name="automation_id"/)
     const last = await platform.sql<[{ automationId: string }]>`
       select automation_id from deployments where slug = 'robot-501'`

@@ -13,16 +13,19 @@ import {
 } from '../support/platform-with-oauth.ts'
 import type { PlatformWithOauth } from '../support/platform-with-oauth.ts'
 
-const PATH = '/settings/organization/oauth'
+let PATH: string
 let oauth: PlatformWithOauth
 let ada: SignedInUser
 
 beforeAll(async () => {
   oauth = await openPlatformWithOauth()
   ada = await oauth.signIn(oauth.acme)
+  PATH = pathOf(oauth.acme)
 })
 
 afterAll(() => oauth.close())
+
+const pathOf = ({ organizationId }: Tenant) => `/oauth-settings/${organizationId}`
 
 const get = (path: string, { cookie } = ada) =>
   fetch(oauth.service.url + path, { headers: { cookie }, redirect: 'manual' })
@@ -64,10 +67,12 @@ describe('OAuth 2.0 for Automations (SPEC 5.2)', () => {
       (await get(PATH, { cookie: '', csrfToken: '', token: '' })).headers.get('location'),
     ).toBe(`/sign-in?next=${encodeURIComponent(PATH)}`)
     const bob = await oauth.signIn(oauth.rival)
-    const page = await (await get(PATH, bob)).text()
+    const page = await (await get(pathOf(oauth.rival), bob)).text()
     expect(page).toMatch(new RegExp(`name="audiences"[^>]*>\\s*${BASE_URL}</textarea`))
     expect(page).toContain('value="platform_automations"')
-    expect((await get('/settings')).headers.get('location')).toBe(PATH)
+    for (const path of ['/settings', '/settings/organization/oauth'])
+      expect((await get(path)).headers.get('location')).toBe('/oauth-settings')
+    expect((await get('/oauth-settings')).headers.get('location')).toBe(PATH)
   })
 
   it('is saved for the own organization only, and audited', async () => {
@@ -83,13 +88,16 @@ describe('OAuth 2.0 for Automations (SPEC 5.2)', () => {
     })
     expect(await stored(oauth.rival)).toBeUndefined()
     const [entry] = await oauth.sql`
-      select action, after from audit_entries order by id desc limit 1`
+      select action, before, after from audit_entries order by id desc limit 1`
     expect(entry).toMatchObject({
-      action: 'automation_oauth_saved',
-      after: { audiences: [BASE_URL, 'api://second'] },
+      action: 'oauth_setting_changed',
+      before: { skew_seconds: 30 },
+      after: { audiences: [BASE_URL, 'api://second'], skew_seconds: 10 },
     })
+    expect(saved.headers.get('location')).toBe(`${PATH}?notice=oauth-setting-saved`)
     const off = await post(PATH, form({ enabled: [], static_tokens_allowed: [] }))
-    expect(off.status).toBe(303)
+    expect(off.headers.get('location')).toBe(`${PATH}?notice=oauth-setting-saved-off`)
+    expect(await (await get(off.headers.get('location') ?? '')).text()).toContain('OAuth is off')
     expect(await stored()).toMatchObject({ enabled: false, staticTokensAllowed: false })
     await configure(oauth.platform, oauth.acme, settingsFor(oauth.idp.issuer))
   })
@@ -108,7 +116,8 @@ describe('OAuth 2.0 for Automations (SPEC 5.2)', () => {
     ['no algorithm', { algorithms: [] }, 'Algorithms:'],
     ['a symmetric algorithm', { algorithms: ['HS256'] }, 'Algorithms:'],
     ['a large skew', { skew_seconds: '121' }, 'Clock skew:'],
-    ['a negative lifetime', { lifetime_seconds_max: '-1' }, 'Maximum lifetime:'],
+    ['a negative lifetime', { lifetime_seconds_max: '-1' }, 'Maximum lifetime in seconds must'],
+    ['a short lifetime', { lifetime_seconds_max: '59' }, 'Maximum lifetime: enter a number'],
     ['markup', { issuer: 'https://idp.test/"><script>x</script>', scope: '' }, 'Scope:'],
   ]
   it.each(refused)('refuses %s, and shows what was typed', async (_, changes, problem) => {

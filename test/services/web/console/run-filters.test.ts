@@ -27,9 +27,11 @@ describe('a saved filter of runs', () => {
     const query = 'status=error&until=2026-02-30&x=1&columns=status,nonsense'
     const mine = await ada.post('/run-filters', { name: 'Mine', query })
     expect(mine.headers.get('location')).toBe(
-      '/executions?status=error&columns=status&notice=run-filter-saved',
+      '/executions?status=error&columns=status&notice=filter-saved',
     )
-    await ada.post('/shared-run-filters', { name: 'Ours <b>', query: 'trigger=api' })
+    const ours = await ada.post('/shared-run-filters', { name: 'Ours <b>', query: 'trigger=api' })
+    const told = await ada.get(ours.headers.get('location') ?? '')
+    expect(await told.text()).toContain('The filter is saved. All members see it.')
     expect(await listFor(ada)).toContain('href="/executions?status=error&amp;columns=status"')
     const seen = await listFor(vic)
     expect(seen).toContain('Ours &lt;b&gt;')

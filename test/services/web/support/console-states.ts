@@ -134,7 +134,6 @@ export function pathsOf(
   ids: Ids,
 ): [string, string][] {
   const automation = `/automations/${platform.acme.research.automationId}`
-  const oauth = '/settings/organization/oauth'
   return [
     ['dashboard', '/'],
     ['automations', '/automations'],
@@ -181,7 +180,7 @@ export function pathsOf(
     ['budgets of an automation', `${automation}/budgets`],
     ['LLM connections', '/llm-connections'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
-    ['OAuth settings', oauth],
+    ['OAuth settings', `/oauth-settings/${platform.acme.organizationId}`],
     ['OAuth clients', '/oauth-clients'],
     ['OAuth client', `/oauth-clients/${platform.acme.research.automationId}`],
     ['password', '/account/password'],

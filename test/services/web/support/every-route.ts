@@ -92,9 +92,11 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     staticTokenId: ids.token,
     traceTokenId: traceToken,
     oauthClientId: acme.research.automationId,
+    oauthSettingId: organizationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,
+    connectionId: connection,
     deliveryId: ids.message,
     period: 'day',
     name: 'report.md',
@@ -125,7 +127,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     const [, parent = ''] = path.split('/')
     const query = path.endsWith('/search') ? '?q=pump' : ''
     const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
-      const value = name === 'id' ? byParent[parent] : byName[name]
+      const value = /^(id|filterId)$/.test(name) ? (byParent[parent] ?? byName[name]) : byName[name]
       if (value === undefined) throw new Error(`Say in every-route.ts what :${name} of ${path} is.`)
       return String(value)
     })

@@ -43,7 +43,7 @@ it('a name server that swallows the queries of one organization holds up no othe
   await bind(oauth.platform, oauth.rival, CLIENT)
 
   const test = (index: number) =>
-    fetch(`${service.url}/settings/organization/oauth/test`, {
+    fetch(`${service.url}/oauth-settings/${oauth.acme.organizationId}/test`, {
       method: 'POST',
       headers: { cookie: ada.cookie },
       body: new URLSearchParams({
