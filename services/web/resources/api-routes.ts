@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { readJson } from '../../shared/http/json-body.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
+import { addManagers } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
@@ -29,8 +30,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   declaration: Declaration<Owner, Given, Row, Of>,
   deps: WebDeps,
 ): Hono<OrganizationCall> {
-  const { under, verbs, actions } = declaration
-  const { list: listName, segment } = namesOf(declaration.kind)
+  const { kind, under, verbs, actions } = declaration
+  const { list: listName, segment } = namesOf(kind)
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
@@ -47,7 +48,9 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   routes.get(list, authenticate, async (c) => {
     const call = await open(c)
     const rows = await verbs.list(call)
-    return c.json({ [listName]: rows.map((row) => documentOf(declaration, call.owner, row)) })
+    const documents = rows.map((row) => documentOf(declaration, call.owner, row))
+    const of = { ...c.var.caller, kind }
+    return c.json({ [listName]: await addManagers(call.sql, of, documents) })
   })
   having(verbs.create).post(list, authenticate, async (c) => {
     const call = await open(c)
@@ -60,7 +63,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   })
   routes.all(list, authenticate, refuseAllBut({ POST: verbs.create }))
 
-  routes.get(one, authenticate, async (c) => c.json(show(c, await find(c))))
+  routes.get(one, authenticate, async (c) => c.json(await show(c, await find(c))))
   having(verbs.change).put(one, authenticate, async (c) => {
     const found = await find(c)
     await changes.change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
@@ -91,17 +94,18 @@ const refuseAllBut = (verbs: Readonly<Record<string, unknown>>) =>
 function createAnswers<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
 ) {
-  const { verbs, secret } = declaration
+  const { kind, verbs, secret } = declaration
 
-  function show(c: Context, { call, row }: Found<Owner, Row>): Record<string, unknown> {
+  async function show(c: Context<OrganizationCall>, { call, row }: Found<Owner, Row>) {
     c.header('etag', `"${versionOf(declaration, row)}"`)
-    return documentOf(declaration, call.owner, row)
+    const document = documentOf(declaration, call.owner, row)
+    return (await addManagers(call.sql, { ...c.var.caller, kind }, [document]))[0]
   }
 
   /** The row as it is now, with a secret that was made just now. */
-  async function showNow(c: Context, { call, row, made }: Shown<Owner, Row>) {
+  async function showNow(c: Context<OrganizationCall>, { call, row, made }: Shown<Owner, Row>) {
     const now = (await verbs.find(call, String(row.id))) ?? row
-    return { ...show(c, { call, row: now }), ...(secret && made && { [secret.key]: made }) }
+    return { ...(await show(c, { call, row: now })), ...(secret && made && { [secret.key]: made }) }
   }
 
   return { show, showNow }

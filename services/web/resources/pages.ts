@@ -15,6 +15,7 @@ import {
   warningBox,
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
+import { managedBox } from '../managed/marks.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { Column, Field, Identified, Shown, View } from './declaration.ts'
@@ -137,6 +138,7 @@ export async function rowPage<Owner, Row extends Identified>(
         <div class="buttons push">${buttons(shown, view)}</div>
       </div>
       ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(wrong)}
+      ${await managedBox(shown.kind, view)}
       ${
         main
           ? html`<div class="columns side-first">

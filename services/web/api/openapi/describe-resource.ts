@@ -7,6 +7,7 @@ import {
   json,
   list as listOf,
   location,
+  nullable,
   parameter,
   problem,
   refusedTokens,
@@ -64,6 +65,7 @@ function schemasOf<Owner, Row extends Identified>({
     ...schemasOfFacts(under.facts),
     ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
     ...schemasOfFacts(facts),
+    managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
   }
   return {
     [`${type}Request`]: {

@@ -24,6 +24,7 @@ export const APIS = {
   'GET /designer/v2/limits': 'viewer',
   'GET /designer/v2/organizations/:organizationId/limits': 'token',
   'PUT /designer/v2/organizations/:organizationId/limits': 'token',
+  'PUT /designer/v2/managed/:manager': 'admin',
   'GET /designer/v2/budgets': 'viewer',
   'PUT /designer/v2/budgets/:period': 'admin',
   'DELETE /designer/v2/budgets/:period': 'admin',

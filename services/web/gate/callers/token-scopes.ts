@@ -4,14 +4,20 @@ import { AppError } from '../../../shared/errors.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { scopeAt } from '../../resources/rights.ts'
 
+/** What says which resources files keep: `apply --prune` deletes no others. */
+const MANAGED = '/designer/v2/managed/'
+/** Files name automations by their slugs: a token that keeps settings in files reads the list. */
+const PARENTS = '/designer/v2/automations'
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Returns the scopes of which a token of an organization needs one for a call. */
 export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
-  const [scope = 'design'] = NOUNS.flatMap((noun) => noun.read(scopeAt(path)))
-  if (isRead) return [...new Set<TokenScope>(['read', 'design', scope])]
+  const other = path.startsWith(MANAGED) ? 'settings' : 'design'
+  const [scope = other] = NOUNS.flatMap((noun) => noun.read(scopeAt(path)))
+  const more = path === PARENTS ? (['settings'] as const) : []
+  if (isRead) return [...new Set<TokenScope>(['read', 'design', scope, ...more])]
   return path.endsWith('/executions') ? ['kickoff'] : [scope]
 }
 

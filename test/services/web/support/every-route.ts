@@ -96,6 +96,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     scheduleId: ids.schedule,
     llmConnectionId: ids.connection,
     deliveryId: ids.message,
+    manager: 'ci',
     period: 'day',
     name: 'report.md',
     stream: 'build',
