@@ -192,7 +192,16 @@ describe('a noun that is declared', () => {
     expect(schemas).toMatchObject({
       ReminderRequest: { required: ['note', 'channel'], properties: { days: { default: [] } } },
       Reminder: {
-        required: expect.arrayContaining(['version', 'note', 'paused_at', 'managed_by']),
+        required: [
+          'id',
+          'version',
+          'automation_id',
+          'note',
+          'channel',
+          'days',
+          'paused_at',
+          'managed_by',
+        ],
       },
     })
     const parent = { path: '/designer/v2/automations', list: 'automations', name: 'slug' }
