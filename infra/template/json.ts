@@ -14,8 +14,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * JSON exactly as Go writes it: sorted keys, and `<`, `>`, `&` and the line separators escaped. With
- * a line end, each member is on a line of its own, two blanks further in than what it is in.
+ * JSON exactly as Go writes it: sorted keys, and `<`, `>`, `&` and the line separators escaped.
+ * With a line end, each member is on a line of its own, two blanks further in than what it is in.
  */
 export function goJson(value: Json, line = ''): string {
   const escaped = (json: string): string =>

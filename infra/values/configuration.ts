@@ -5,8 +5,8 @@ import * as type from '../value-types.ts'
 
 /** Settings of the organization as documents. */
 export const configuration = group(
-  'Settings of the first organization as documents, such as its LLM connections and webhooks. A Job ' +
-    'applies them after each install and upgrade.',
+  'Settings of the first organization as documents, such as its LLM connections and webhooks. A ' +
+    'Job applies them after each install and upgrade.',
   {
     resources: freeList<ResourceDocument>(
       'The documents. Secrets are references: `{env: KEY}` names a key of `configuration.secrets`.',
@@ -30,8 +30,8 @@ export const configuration = group(
       },
     ),
     existingConfigMap: type.objectName(
-      'ConfigMap of yours with more documents: each key that ends in `.yaml`, `.yml` or `.json` is ' +
-        'a file of them. Empty means none.',
+      'ConfigMap of yours with more documents: each key that ends in `.yaml`, `.yml` or `.json` ' +
+        'is a file of them. Empty means none.',
     ),
     secrets: list(
       'Secrets of your own that documents name keys of.',

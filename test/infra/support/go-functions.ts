@@ -40,7 +40,8 @@ function toPrettyJson(value: unknown, depth = 0): string {
   if (Array.isArray(value)) return `[${lines(value.map((item) => toPrettyJson(item, depth + 1)))}]`
   if (typeof value !== 'object' || value === null) return toJson(value)
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${lines(entries.map(([key, item]) => `${toJson(key)}: ${toPrettyJson(item, depth + 1)}`))}}`
+  const members = entries.map(([key, item]) => `${toJson(key)}: ${toPrettyJson(item, depth + 1)}`)
+  return `{${lines(members)}}`
 }
 
 /** Fails as Go does where the kinds differ. */
