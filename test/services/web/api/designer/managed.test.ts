@@ -93,6 +93,15 @@ describe('the marks of what files keep', () => {
     expect([await as('editor'), await as('admin')]).toEqual([403, 200])
   })
 
+  it('come with a list of automations for tokens that set, and with nothing else', async () => {
+    const headers = { authorization: `Bearer ${await tokenOf(platform.acme, 'settings')}` }
+    const { automationId } = platform.acme.research
+    const statuses = ['automations', `automations/${automationId}`, 'projects', 'executions'].map(
+      async (path) => (await platform.app.request(`/designer/v2/${path}`, { headers })).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([200, 403, 403, 403])
+  })
+
   it.each<[string, Partial<Put>, string]>([
     ['a name with blanks', { name: 'a b' }, 'managed_by must be 1 to 100 letters'],
     ['a name that is markup', { name: '<b>x</b>' }, 'managed_by must be'],
