@@ -32,7 +32,6 @@ import { connectionRoutes } from './console/connections/routes.ts'
 import { artifactRoutes } from './console/runs/artifact-routes.ts'
 import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
-import { memberRoutes } from './console/members/routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runFilterRoutes } from './console/runs/filter-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
@@ -100,7 +99,6 @@ const PAGES = [
   sendTracesRoutes,
   traceRoutes,
   budgetPageRoutes,
-  memberRoutes,
   accountRoutes,
   testLlmConnectionRoutes,
   connectionRoutes,

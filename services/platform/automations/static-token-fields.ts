@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
+import type { OrganizationRole } from '../people/memberships.ts'
 import { findStaticToken } from './static-tokens.ts'
 import { NETWORKS_MAX, readNetworks } from './token-limits.ts'
 import type { TokenLimits, TokenScope } from './token-limits.ts'
@@ -78,6 +79,9 @@ function networksOf(words: readonly string[]): readonly string[] {
   throw new AppError('unprocessable', `Name at most ${NETWORKS_MAX} networks.`)
 }
 
+/** What a token is to issue. @default what: The new token */
+type Issued = TokenLimits & { readonly what?: string }
+
 /**
  * Refuses to let a token issue what may do more than itself, longer, or from elsewhere. It is not
  * deleted until the transaction ends. Raises `forbidden`, and `invalid_token` for one that is.
@@ -85,7 +89,7 @@ function networksOf(words: readonly string[]): readonly string[] {
 export async function requireWithin(
   sql: Queryable,
   tokenId: number,
-  { scopes, expiresAt, networks }: TokenLimits,
+  { what = 'The new token', scopes, expiresAt, networks }: Issued,
 ): Promise<void> {
   const [token] = await sql<[{ hasScopes: boolean; lasts: boolean; isThere: boolean }?]>`
     select scopes @> ${[...scopes]}::text[] as has_scopes,
@@ -102,5 +106,29 @@ export async function requireWithin(
     (!token.lasts && 'would last longer than the token which calls') ||
     (!token.isThere &&
       'could be used from addresses that the token which calls cannot be used from')
-  if (problem) throw new AppError('forbidden', `The new token ${problem}.`)
+  if (problem) throw new AppError('forbidden', `${what} ${problem}.`)
+}
+
+/** What a token has to be for to do what a role may. */
+const ROLE_SCOPES: Readonly<Record<Exclude<OrganizationRole, 'admin'>, readonly TokenScope[]>> = {
+  viewer: ['read'],
+  editor: ['read', 'kickoff', 'design', 'upload'],
+}
+
+/**
+ * Refuses to let a token give a role that may do more than itself, or from elsewhere: none makes an
+ * admin. Raises `forbidden`, and `invalid_token` for a token that is deleted.
+ */
+export async function requireGrantable(
+  sql: Queryable,
+  tokenId: number,
+  role: OrganizationRole,
+): Promise<void> {
+  if (role === 'admin') {
+    throw new AppError('forbidden', 'A token makes no admin: an admin does, in the console.')
+  }
+  const what = `The role ${role}`
+  // Like a schedule, a membership stays when the token ends.
+  const limits = { scopes: ROLE_SCOPES[role], expiresAt: new Date(), networks: [] }
+  await requireWithin(sql, tokenId, { what, ...limits })
 }

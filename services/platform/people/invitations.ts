@@ -8,7 +8,8 @@ import { hashLinkToken, isLinkToken, newLinkToken } from './secret-links.ts'
 export const INVITATION_DAYS = 7
 /** The longest note, in characters. */
 export const INVITATION_NOTE_MAX = 200
-const OPEN_MAX = 200
+/** How many an organization may have that can be accepted. */
+export const INVITATIONS_MAX = 200
 
 /** An invitation that can be accepted. */
 export interface Invitation {
@@ -18,17 +19,20 @@ export interface Invitation {
   readonly role: OrganizationRole
   /** Whom it is for, in the words of whoever invited; may be empty. */
   readonly note: string
-  /** The name of whoever invited; null when that account is deleted. */
+  /** The name of the person who invited; null for a program, and when that account is deleted. */
   readonly invitedBy: string | null
   readonly createdAt: Date
   readonly expiresAt: Date
 }
 
+type InvitationKey = Pick<Invitation, 'id' | 'organizationId'>
+
 interface NewInvitation {
   readonly organizationId: number
   readonly role: OrganizationRole
   readonly note: string
-  readonly createdBy: number
+  /** null: a program. */
+  readonly createdBy: number | null
 }
 
 /**
@@ -46,12 +50,12 @@ export async function createInvitation(
     select ${organizationId}, ${role}, ${note}, ${createdBy}, ${hashLinkToken(token)},
       now() + make_interval(days => ${INVITATION_DAYS})
     where (select count(*) from invitations i
-      where i.organization_id = ${organizationId} and ${isOpen(sql)}) < ${OPEN_MAX}
+      where i.organization_id = ${organizationId} and ${isOpen(sql)}) < ${INVITATIONS_MAX}
     returning id`
   if (created) return { id: created.id, token }
   throw new AppError(
     'conflict',
-    `${OPEN_MAX} invitations are not accepted yet. Revoke some of them first.`,
+    `${INVITATIONS_MAX} invitations are not accepted yet. Revoke some of them first.`,
   )
 }
 
@@ -65,11 +69,21 @@ const openInvitations = (sql: Queryable) => sql`
     left join users u on u.id = i.created_by
   where ${isOpen(sql)}`
 
-/** Returns the invitations of an organization that can be accepted, the newest first. */
+/** Returns the invitations of an organization that can be accepted, the oldest first. */
 export const listInvitations = (sql: Queryable, organizationId: number): Promise<Invitation[]> =>
   sql<Invitation[]>`
     ${openInvitations(sql)} and i.organization_id = ${organizationId}
-    order by i.created_at desc, i.id desc limit ${OPEN_MAX}`
+    order by i.created_at, i.id limit ${INVITATIONS_MAX}`
+
+/** Returns an invitation of an organization, while it can be accepted. */
+export async function findOwnInvitation(
+  sql: Queryable,
+  { id, organizationId }: InvitationKey,
+): Promise<Invitation | undefined> {
+  const [found] = await sql<Invitation[]>`
+    ${openInvitations(sql)} and i.organization_id = ${organizationId} and i.id = ${id}`
+  return found
+}
 
 /** Returns the invitation of a link, while it can be accepted. */
 export async function findInvitation(
@@ -82,15 +96,15 @@ export async function findInvitation(
   return found
 }
 
-/** Ends an open invitation of the organization. Returns false when there is none. */
+/** Ends an invitation of the organization. Raises `not_found` when it can no longer be accepted. */
 export async function revokeInvitation(
   sql: Queryable,
-  { id, organizationId }: { id: number; organizationId: number },
-): Promise<boolean> {
+  { id, organizationId }: InvitationKey,
+): Promise<void> {
   const revoked = await sql`
     update invitations i set revoked_at = now()
     where i.id = ${id} and i.organization_id = ${organizationId} and ${isOpen(sql)} returning i.id`
-  return revoked.length > 0
+  if (revoked.length === 0) throw invitationOver()
 }
 
 /** An invitation that was just accepted. */

@@ -5,7 +5,7 @@ import { createApi } from './api.ts'
 import { readKinds } from './kinds.ts'
 import type { Kind } from './kinds.ts'
 import type { ExportRequest } from './options.ts'
-import { createState } from './state.ts'
+import { createState, nameOf } from './state.ts'
 
 const DOCUMENTS_MAX = 10_000
 
@@ -26,13 +26,16 @@ export async function exportDocuments(request: ExportRequest): Promise<string> {
   for (const kind of kinds) {
     const owners = kind.parent ? await state.owners(kind.parent) : [undefined]
     for (const owner of owners.toSorted((a, b) => ((a?.name ?? '') < (b?.name ?? '') ? -1 : 1))) {
-      for (const { values } of await state.rows(kind, owner)) {
-        const { [kind.identity]: name, ...spec } = Object.fromEntries(
+      for (const row of await state.rows(kind, owner)) {
+        const { values } = row
+        const name = nameOf(kind, row)
+        if (name === undefined) continue
+        const { [kind.identity]: _, ...spec } = Object.fromEntries(
           Object.keys(kind.fields).flatMap((field) =>
             Object.hasOwn(values, field) ? [[field, values[field]]] : [],
           ),
         )
-        const of = { kind: kind.kind, name: String(name), ...(owner && { parent: owner.name }) }
+        const of = { kind: kind.kind, name, ...(owner && { parent: owner.name }) }
         documents.push([kind, { ...of, spec }])
       }
     }

@@ -35,6 +35,8 @@ export interface Kind {
   readonly scope: string
   /** undefined: rows belong to the organization. */
   readonly parent: ParentKind | undefined
+  /** How one is made; undefined: by files, too. */
+  readonly made: string | undefined
   /** The secret in the answer that creates a row, which is shown nowhere else. */
   readonly makesSecret: string | undefined
   readonly fields: Readonly<Record<string, KindField>>
@@ -55,6 +57,7 @@ const described = v.object({
       name: v.string(),
     }),
   ),
+  made: v.optional(v.string()),
   makes_secret: v.optional(v.string()),
 })
 const operation = v.object({
@@ -85,13 +88,14 @@ export function readKinds(document: unknown): Kind[] {
   const { paths, components } = parsed.success
     ? parsed.output
     : { paths: {}, components: { schemas: {} } }
-  const kinds = Object.entries(paths).flatMap(([path, { post }]) => {
-    const found = v.safeParse(operation, post)
+  const kinds = Object.entries(paths).flatMap(([at, { post, put }]) => {
+    const found = v.safeParse(operation, post ?? put)
     if (!found.success) return []
+    const path = post ? at : at.replace(/\/\{\w+\}$/, '')
     const { 'x-resource': resource, requestBody } = found.output
     const name = requestBody.content['application/json'].schema.$ref.replace(/^.*\//, '')
     const { required, properties } = v.parse(request, components.schemas[name])
-    const { makes_secret: makesSecret, parent, ...rest } = resource
+    const { makes_secret: makesSecret, parent, made, ...rest } = resource
     const fields = Object.entries(properties).map(([field, property]): [string, KindField] => [
       field,
       {
@@ -101,7 +105,7 @@ export function readKinds(document: unknown): Kind[] {
         default: property.default,
       },
     ])
-    return [{ ...rest, path, parent, makesSecret, fields: Object.fromEntries(fields) }]
+    return [{ ...rest, path, parent, made, makesSecret, fields: Object.fromEntries(fields) }]
   })
   if (kinds.length > 0) return kinds
   throw new AppError(

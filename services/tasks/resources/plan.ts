@@ -8,7 +8,7 @@ import type { ApplyRequest } from './options.ts'
 import type { Problem } from './problems.ts'
 import { keyOf, quote, resolveDocuments } from './resolve-documents.ts'
 import type { ResolvedDocument } from './resolve-documents.ts'
-import { createState, pathOf } from './state.ts'
+import { createState, nameOf, pathOf } from './state.ts'
 import type { Owner, RemoteRow, State } from './state.ts'
 import { readSpec } from './read-spec.ts'
 
@@ -94,8 +94,12 @@ async function planOne(
     const message = `There are ${same.length} of them: rename or delete all but one.`
     problems.push({ ...document.at('name'), field: 'name', message })
   }
-  if (problems.length > 0) return problems
   const [row] = same
+  if (!row && kind.made !== undefined) {
+    const message = `There is no such ${kind.kind}, and files create none. ${kind.made}`
+    problems.push({ ...document.at('name'), field: 'name', message })
+  }
+  if (problems.length > 0) return problems
   const base = {
     kind,
     name: document.name,
@@ -133,7 +137,7 @@ async function compare(
   const isSame = (values: Step['body']): boolean =>
     row !== undefined && !isRenewed && changesOf(kind, values, row).length === 0
   if (isSame(withDefaults(kind, body))) return unchanged
-  const kept = await checkValues(resolved, body, api)
+  const kept = await checkValues({ resolved, row, body }, api)
   if (Array.isArray(kept)) return kept
   if (isSame(kept)) return unchanged
   const changes = changesOf(kind, kept, row)
@@ -155,15 +159,17 @@ const refuseFixed = (document: WantedDocument, field: string): Problem => ({
 
 /** Returns the values of a document as the platform would keep them, or why it would not. */
 async function checkValues(
-  resolved: ResolvedDocument,
-  body: Step['body'],
+  { resolved, row, body }: Pick<Base, 'resolved' | 'row' | 'body'>,
   api: Api,
 ): Promise<Step['body'] | Problem[]> {
   const { document, kind, owner } = resolved
   if (isToCome(resolved)) return withDefaults(kind, body)
   try {
-    const path = `${pathOf(kind, owner?.id)}?dry_run=true`
-    const kept = await api(path, { method: 'POST', json: body })
+    const list = pathOf(kind, owner?.id)
+    const kept =
+      row && kind.made !== undefined
+        ? await api(`${list}/${row.id}?dry_run=true`, { method: 'PUT', json: body })
+        : await api(`${list}?dry_run=true`, { method: 'POST', json: body })
     const values = isObject(kept) ? kept : {}
     const now = values[kind.identity]
     if (now === document.name) return values
@@ -228,8 +234,8 @@ async function planDeletions(
     const unique = [...new Map(owners.map((owner) => [owner.id, owner])).values()]
     for (const owner of kind.parent ? unique : [undefined]) {
       for (const row of await state.rows(kind, owner)) {
-        const name = String(row.values[kind.identity])
-        if (kept.has(keyOf(kind, owner?.id, name))) continue
+        const name = nameOf(kind, row)
+        if (name === undefined || kept.has(keyOf(kind, owner?.id, name))) continue
         if (managedBy !== undefined && row.values['managed_by'] !== managedBy) continue
         const what = { kind, name, parent: owner?.name, owner, row }
         steps.push({ action: 'delete', ...what, resolved: undefined, body: {}, changes: [] })

@@ -67,6 +67,10 @@ export function createState(api: Api) {
 export const pathOf = ({ path }: Kind, ownerId: string | undefined): string =>
   path.replace(/\{\w+\}/, encodeURIComponent(ownerId ?? ''))
 
+/** Returns what files name a row by; undefined for one that they cannot name. */
+export const nameOf = ({ identity }: Kind, { values }: RemoteRow): string | undefined =>
+  readAs(v.nullable(id), values[identity]) ?? undefined
+
 /** Reads a row of an answer. Raises `bad_gateway`. */
 export function toRow(answer: unknown): RemoteRow {
   const { id: rowId, version, ...values } = readAs(row, answer)

@@ -1,4 +1,4 @@
-import type { Context } from 'hono'
+import type { Actor } from '../../platform/audit/audit.ts'
 import { toError } from '../../shared/errors.ts'
 import type { WebDeps } from '../context.ts'
 
@@ -22,8 +22,8 @@ export interface MailedLink {
  * same. Returns undefined without a mail server, or without somebody to send to.
  */
 export async function mailLink(
-  c: Context,
-  { mailer, log }: WebDeps,
+  { requestId }: Pick<Actor, 'requestId'>,
+  { mailer, log }: Pick<WebDeps, 'mailer' | 'log'>,
   { to, subject, text, url }: LinkMail,
 ): Promise<MailedLink | undefined> {
   if (!mailer || to === '') return undefined
@@ -32,7 +32,7 @@ export async function mailLink(
     return { to, isSent: true }
   } catch (thrown) {
     const reason = toError(thrown).message
-    log.warn({ request_id: c.get('requestId'), reason }, 'a mail with a link was not sent')
+    log.warn({ request_id: requestId, reason }, 'a mail with a link was not sent')
     return { to, isSent: false }
   }
 }

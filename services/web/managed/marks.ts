@@ -8,7 +8,7 @@ import type { Session } from '../../platform/people/sessions.ts'
 type Document = Readonly<Record<string, unknown>>
 
 /** Adds to documents of one kind what manages each; null: people and other programs. */
-export async function addManagers(
+export async function markAll(
   sql: Queryable,
   of: { readonly organizationId: number; readonly kind: string },
   documents: readonly Document[],
@@ -20,6 +20,13 @@ export async function addManagers(
     managed_by: managers.get(String(each['id'])) ?? null,
   }))
 }
+
+/** Adds to one document what manages it. */
+export const mark = async (
+  sql: Queryable,
+  of: { readonly organizationId: number; readonly kind: string },
+  document: Document,
+): Promise<Document | undefined> => (await markAll(sql, of, [document]))[0]
 
 interface MarkedView {
   readonly sql: Queryable

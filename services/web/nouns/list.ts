@@ -1,5 +1,7 @@
 import type { Resource } from '../resources/declaration.ts'
+import { invitations } from './invitations.ts'
 import { llmConnections } from './llm-connections.ts'
+import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
@@ -14,6 +16,8 @@ export const NOUNS: readonly Resource[] = [
   staticTokens,
   traceTokens,
   oauthClients,
+  members,
+  invitations,
 ]
 
 /** Nouns whose pages are below another parent as well. */

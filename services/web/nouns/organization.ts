@@ -7,14 +7,16 @@ import type { Parent } from '../resources/declaration.ts'
 
 /**
  * Returns what belongs to the organization of the caller: with the path of its entry in the
- * navigation, and the way to it from there.
+ * navigation, the way to it from there, and what stands before the addresses of its pages.
  */
 export const organization = (
   current: string,
   above: readonly Crumb[] = [],
+  pages = '',
 ): Parent<Organization> => ({
   noun: 'organization',
   path: '',
+  pages,
   current,
   facts: {},
   find: (sql, { organizationId }) => findOrganization(sql, organizationId),

@@ -2,16 +2,16 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { readJson } from '../../shared/http/json-body.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
-import { addManagers } from '../managed/marks.ts'
+import { mark, markAll } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import type { Declaration, Fields, Identified, Reader } from './declaration.ts'
+import type { Declaration, Fields, Identified, Outcome, Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
 import { API, pathsOf } from './rights.ts'
-import { documentOf, readBody, shownValues, versionOf } from './values.ts'
+import { documentOf, readBody, requireFixed, shownValues, versionOf } from './values.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 
@@ -20,11 +20,6 @@ export const resourceApi =
   (deps: WebDeps): Reader<Hono<OrganizationCall>> =>
   (declaration) =>
     routesOf(declaration, deps)
-
-/** A row with a secret that was made just now. */
-interface Shown<Owner, Row> extends Found<Owner, Row> {
-  readonly made?: string | undefined
-}
 
 function routesOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
@@ -35,7 +30,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
-  const { show, showNow } = createAnswers(declaration)
+  const { show, showNow, kept } = createAnswers(declaration)
   const authenticate = requireOrganization(deps)
   const routes = new Hono<OrganizationCall>()
   const having = (verb: unknown) => (verb ? routes : new Hono<OrganizationCall>())
@@ -47,26 +42,28 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
 
   routes.get(list, authenticate, async (c) => {
     const call = await open(c)
-    const rows = await verbs.list(call)
-    const documents = rows.map((row) => documentOf(declaration, call.owner, row))
-    const of = { ...c.var.caller, kind }
-    return c.json({ [listName]: await addManagers(call.sql, of, documents) })
+    const rows = (await verbs.list(call)).map((row) => documentOf(declaration, call.owner, row))
+    return c.json({ [listName]: await markAll(call.sql, { ...c.var.caller, kind }, rows) })
   })
   having(verbs.create).post(list, authenticate, async (c) => {
     const call = await open(c)
     const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
     const values = await read(c)
-    if (isDryRun) return c.json(shownValues(declaration, await verbs.read(call, values)))
-    const { row, secret: made } = await changes.create(c.var, call, values)
+    if (isDryRun) return c.json(await kept(undefined, call, values))
+    const { row, ...made } = await changes.create(c.var, call, values)
     const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
-    return c.json(await showNow(c, { call, row, made }), 201, { location })
+    return c.json(await showNow(c, { call, row }, made), 201, { location })
   })
   routes.all(list, authenticate, refuseAllBut({ POST: verbs.create }))
 
   routes.get(one, authenticate, async (c) => c.json(await show(c, await find(c))))
   having(verbs.change).put(one, authenticate, async (c) => {
     const found = await find(c)
-    await changes.change(c.var, found, { values: await read(c), wanted: wantedBy(c) })
+    const isDryRun = readFlag(c.req.query('dry_run'), 'dry_run')
+    const values = await read(c)
+    const { row, call } = found
+    if (isDryRun) return c.json({ ...(await show(c, found)), ...(await kept(row, call, values)) })
+    await changes.change(c.var, found, { values, wanted: wantedBy(c) })
     return c.json(await showNow(c, found))
   })
   having(verbs.remove).delete(one, authenticate, async (c) => {
@@ -78,8 +75,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   for (const action of Object.keys(actions)) {
     routes.post(`${one}/${action}`, authenticate, async (c) => {
       const found = await find(c)
-      const { secret: made } = await changes.act(c.var, found, action)
-      return c.json(await showNow(c, { ...found, made }))
+      return c.json(await showNow(c, found, await changes.act(c.var, found, action)))
     })
     routes.all(`${one}/${action}`, authenticate, refuseMethod('POST'))
   }
@@ -96,25 +92,32 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
 ) {
   const { kind, verbs, secret } = declaration
 
-  async function show(c: Context<OrganizationCall>, { call, row }: Found<Owner, Row>) {
+  async function show(c: Context, { call, row }: Found<Owner, Row>) {
     c.header('etag', `"${versionOf(declaration, row)}"`)
-    const document = documentOf(declaration, call.owner, row)
-    return (await addManagers(call.sql, { ...c.var.caller, kind }, [document]))[0]
+    return mark(call.sql, { ...c.get('caller'), kind }, documentOf(declaration, call.owner, row))
   }
 
   /** The row as it is now, with a secret that was made just now. */
-  async function showNow(c: Context<OrganizationCall>, { call, row, made }: Shown<Owner, Row>) {
+  async function showNow(c: Context, { call, row }: Found<Owner, Row>, made: Outcome = {}) {
     const now = (await verbs.find(call, String(row.id))) ?? row
-    return { ...(await show(c, { call, row: now })), ...(secret && made && { [secret.key]: made }) }
+    const sent = secret?.isMailed && { mailed: made.mailed?.isSent ?? null }
+    const once = secret && made.secret && { [secret.key]: made.secret, ...sent }
+    return { ...(await show(c, { call, row: now })), ...once }
   }
 
-  return { show, showNow }
+  /** The values as they would be kept, of a row or a new one. */
+  async function kept(row: Row | undefined, ...[call, values]: Parameters<typeof verbs.read>) {
+    if (row) requireFixed(declaration, values, row)
+    return shownValues(declaration, await verbs.read(call, values))
+  }
+
+  return { show, showNow, kept }
 }
 
-/** Returns the versions that a change is for; undefined: any. A weak one is of none. */
-function wantedBy(c: Context): readonly string[] | undefined {
+/** Returns the versions that a change is for; none: any. A weak one is of no row. */
+function wantedBy(c: Context): readonly string[] {
   const given = c.req.header('if-match')
-  if (given === undefined || given.trim() === '*') return undefined
+  if (given === undefined || given.trim() === '*') return []
   return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
 

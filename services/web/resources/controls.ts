@@ -15,7 +15,7 @@ export interface Shown {
 
 /** What people enter a value with, in a form that works without JavaScript. */
 export interface Control {
-  /** Never shown, recorded or answered. */
+  /** Never shown or answered; recorded only by the `facts` of its field. */
   readonly isSecret?: true
   render(field: Shown, typed: URLSearchParams): Html
   /** Returns the value that was typed, for the schema to judge; undefined for none. */

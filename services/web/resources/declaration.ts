@@ -4,11 +4,13 @@ import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import type { Actor } from '../../platform/audit/audit.ts'
 import type { Crumb } from '../console/frame/confirm-page.ts'
 import type { IconName } from '../console/frame/icons.ts'
 import type { Html, Tone } from '../console/frame/parts.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
+import type { MailedLink } from '../mail/mail-link.ts'
 import type { Control } from './controls.ts'
 
 /** How people see a field, beside the schema that its values pass. */
@@ -47,6 +49,8 @@ export interface Parent<Owner> {
   readonly noun: string
   /** The path of its page, such as `/automations/:automationId`; empty for an organization. */
   readonly path: string
+  /** What stands before the addresses of pages, not of the API: `/settings`. @default nothing */
+  readonly pages?: string
   /** The entry of the navigation that its pages belong to. */
   readonly current: string
   readonly find: (sql: Database, key: ParentKey) => Promise<Owner | undefined>
@@ -94,6 +98,10 @@ export interface Outcome {
   readonly at?: string
   /** What people are told, by the ending of a notice by hand. @default what the declaration says */
   readonly done?: string
+  /** Sends a new secret to a person, once what made it is committed; undefined: to no one. */
+  readonly send?: (by: Actor) => Promise<MailedLink | undefined>
+  /** What came of that. */
+  readonly mailed?: MailedLink | undefined
 }
 
 /** A secret that was just made. */
@@ -102,6 +110,7 @@ export interface Made<Owner, Row> {
   readonly owner: Owner
   readonly row: Row
   readonly secret: string
+  readonly mailed?: Outcome['mailed']
 }
 
 /** A verb beside creating, changing and deleting, such as `pause`. */
@@ -147,6 +156,9 @@ export interface Identified {
   readonly id: number | string
 }
 
+/** What deleting is called: `Revoke`, `revoked`. */
+export type End = readonly [verb: string, past: string]
+
 /** What a noun is called, may be and looks like. */
 export interface Shown<Owner, Row extends Identified> {
   /** In the singular, with underscores: `static_token`. Paths, pages and the audit name it so. */
@@ -180,12 +192,18 @@ export interface Shown<Owner, Row extends Identified> {
     readonly deleted?: string
     /** What happens when it is deleted. */
     readonly deletes?: string
+    /** @default Delete, deleted */
+    readonly end?: End
+    /** How one is made that is not created here. */
+    readonly made?: string
   }
   /** The secret that creating makes, and some actions; it is shown once. */
   readonly secret?: {
     /** Its name in JSON. */
     readonly key: string
     readonly label: string
+    /** It may be sent to a person: the answer of the API says in `mailed` whether it was. */
+    readonly isMailed?: true
     /** What it is for, and commands with it. */
     readonly hint: (made: Made<Owner, Row>) => Html
   }

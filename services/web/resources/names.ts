@@ -1,45 +1,36 @@
-/** What a kind is called, place by place. */
-export interface Names {
-  /** `static token` */
-  readonly noun: string
-  readonly plural: string
-  /** `Static token` */
-  readonly title: string
-  readonly titles: string
-  /** Its part of a path: `static-tokens` */
-  readonly segment: string
-  /** Its parameter of a path: `staticTokenId` */
-  readonly parameter: string
-  /** The name of its list in JSON: `static_tokens` */
-  readonly list: string
-  /** The name of its schema: `StaticToken` */
-  readonly type: string
-  /** What notices begin with: `static-token` */
-  readonly notice: string
-}
+import type { End } from './declaration.ts'
 
 const ACRONYMS: ReadonlyMap<string, string> = new Map([
   ['llm', 'LLM'],
   ['oauth', 'OAuth'],
 ])
 
-/** Returns the names of a kind, such as `static_token`. */
-export function namesOf(kind: string): Names {
+/** Returns what a kind, such as `static_token`, is called, place by place. */
+export function namesOf(kind: string) {
   const words = kind.split('_')
+  // static token
   const noun = words.map((word) => ACRONYMS.get(word) ?? word).join(' ')
+  // static-token: notices begin so.
   const notice = words.join('-')
+  // StaticToken: its schema.
   const type = words.map(capital).join('')
   return {
     noun,
     plural: `${noun}s`,
     title: capital(noun),
     titles: `${capital(noun)}s`,
+    notice,
+    type,
+    // static-tokens, in a path, where one is staticTokenId
     segment: `${notice}s`,
     parameter: `${type.charAt(0).toLowerCase()}${type.slice(1)}Id`,
+    // static_tokens, in JSON
     list: `${kind}s`,
-    type,
-    notice,
   }
 }
+
+/** Returns what deleting a row is called. */
+export const endOf = ({ words: { end } }: { readonly words: { readonly end?: End } }): End =>
+  end ?? ['Delete', 'deleted']
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

@@ -1,6 +1,6 @@
 import { noticeOf as noticeByHand } from '../console/frame/notices.ts'
 import type { Identified, Reader, Shown } from './declaration.ts'
-import { namesOf } from './names.ts'
+import { endOf, namesOf } from './names.ts'
 
 /** What was done, and the action that takes it back. */
 export interface Notice {
@@ -17,9 +17,10 @@ export function noticeOf<Owner, Row extends Identified>(
   key: string | undefined,
 ): Notice | undefined {
   const { notice } = namesOf(kind)
+  const [, end] = endOf({ words })
   const known = new Map<string, Notice>([
     [`${notice}-saved`, { text: words.saved }],
-    [`${notice}-deleted`, { text: words.deleted ?? '' }],
+    [`${notice}-${end}`, { text: words.deleted ?? '' }],
     ...Object.values(actions).map(({ past, done, undo }): [string, Notice] => [
       `${notice}-${past.replaceAll('_', '-')}`,
       { text: done, undo },

@@ -6,7 +6,7 @@ import { createAudited } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
 import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
-import { namesOf } from './names.ts'
+import { endOf, namesOf } from './names.ts'
 import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
 
 const NUMBER = /^[1-9]\d{0,9}$/
@@ -30,14 +30,11 @@ export interface Found<Owner, Row> {
   readonly row: Row
 }
 
-/** The versions of a row, one of which a change is for. */
-type Wanted = readonly string[]
-
 /** The new values of a row. */
 interface Change<Of extends Fields> {
   readonly values: Values<Of>
-  /** undefined: whatever its version is. */
-  readonly wanted?: Wanted | undefined
+  /** The versions of a row, one of which it is for; none: any. */
+  readonly wanted: readonly string[]
 }
 
 /** Finds an owner and its rows for a request. */
@@ -81,17 +78,20 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
    * Returns a row as it is now; pages and API leave it so until the transaction ends. Raises
    * `not_found`, and `precondition_failed` for another version than is wanted.
    */
-  return async function hold(tx: Transaction, { call, row }: Found<Owner, Row>, wanted?: Wanted) {
+  return async function hold(
+    tx: Transaction,
+    { call, row }: Found<Owner, Row>,
+    wanted: readonly string[],
+  ) {
     const id = String(row.id)
     await tx`select pg_advisory_xact_lock(hashtext(${kind}), hashtext(${id}))`
     const now = await verbs.find({ ...call, sql: tx }, id)
     if (!now) throw new AppError('not_found', `This ${under.noun} has no such ${noun}.`)
     const version = versionOf(declaration, now)
-    if (wanted === undefined || wanted.includes(version)) return now
+    if (wanted.length === 0 || wanted.includes(version)) return now
     throw new AppError(
       'precondition_failed',
-      `The ${noun} was changed meanwhile: its version is "${version}". Read it again, and send ` +
-        'that in If-Match, or leave If-Match out to change it in any case.',
+      `The ${noun} was changed meanwhile: it has another version. Look at it, and decide anew.`,
       { details: { version } },
     )
   }
@@ -106,6 +106,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   { sql }: WebDeps,
 ) {
   const { kind, verbs, actions } = declaration
+  const [, end] = endOf(declaration)
   const audited = createAudited(sql)
   const hold = createHold(declaration)
   const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
@@ -123,7 +124,8 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
         throw new AppError('method_not_allowed', `No ${namesOf(kind).noun} is created.`)
       }
       const after = factsOf(declaration, given)
-      return audited(acting, create, ({ row }) => entry('created', row, { after }))
+      const made = await audited(acting, create, ({ row }) => entry('created', row, { after }))
+      return { ...made, mailed: await made.send?.(acting.actor) }
     },
 
     async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
@@ -141,13 +143,13 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       return outcome
     },
 
-    async remove(acting: Acting, found: Found<Owner, Row>, wanted?: Wanted): Promise<void> {
+    async remove(acting: Acting, found: Found<Owner, Row>, wanted: readonly string[] = []) {
       const remove = async (tx: Transaction): Promise<Row> => {
         const row = await hold(tx, found, wanted)
         await verbs.remove?.({ ...found.call, sql: tx }, row)
         return row
       }
-      await audited(acting, remove, (row) => entry('deleted', row))
+      await audited(acting, remove, (row) => entry(end, row, { before: factsOf(declaration, row) }))
     },
 
     /** Does one of the actions. */

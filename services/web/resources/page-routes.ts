@@ -8,29 +8,23 @@ import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
-import type {
-  Call,
-  Declaration,
-  Fields,
-  Identified,
-  Outcome,
-  Reader,
-  Shown,
-} from './declaration.ts'
-import { namesOf } from './names.ts'
+import type { Call, Declaration, Fields, Identified, Outcome, Reader } from './declaration.ts'
+import { endOf, namesOf } from './names.ts'
 import { noticeOf } from './notices.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
-import { deletePage, listPage, rowPage, secretPage } from './pages.ts'
+import { deletePage, listPage, listPath, rowPage, secretPage, VERSION } from './pages.ts'
 import { pathsOf } from './rights.ts'
-import { readForm, typedOf, withFixed } from './values.ts'
+import { readForm, typedOf, versionOf, withFixed } from './values.ts'
+
+const REFUSALS: ReadonlySet<string> = new Set(['unprocessable', 'conflict', 'precondition_failed'])
 
 /** Serves the pages of a resource: its list with the form of a new one, and one for each row. */
 export const resourcePages =
   (deps: WebDeps): Reader<Hono<SignedIn>> =>
   (declaration) => {
     const { rights, verbs, actions } = declaration
-    const { list, one } = pathsOf(declaration)
+    const { list, one } = pathsOf(declaration, 'pages')
     const finder = createFinder(declaration, deps)
     const changes = createChanges(declaration, deps)
     const show = createViews(declaration, deps)
@@ -57,8 +51,9 @@ export const resourcePages =
     having(verbs.change).post(one, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
       const typed = withFixed(declaration, c.var.form, found.row)
+      const wanted = c.var.form.getAll(VERSION)
       const made = await takeForm(async () =>
-        changes.change(c.var, found, { values: readForm(declaration, typed) }),
+        changes.change(c.var, found, { values: readForm(declaration, typed), wanted }),
       )
       if (typeof made === 'string') return show.row(c, found, { typed, problem: made })
       return show.done(c, found, { done: 'saved', ...(typeof made === 'object' && made) })
@@ -77,8 +72,8 @@ export const resourcePages =
     )
     having(verbs.remove).post(`${one}/delete`, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
-      await changes.remove(c.var, found)
-      return show.deleted(c, found)
+      const problem = await takeForm(async () => changes.remove(c.var, found))
+      return problem === undefined ? show.deleted(c, found) : show.row(c, found, { problem })
     })
     return routes
   }
@@ -99,7 +94,9 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
 ) {
   const { verbs, fields, secret: secretOf } = declaration
   const { notice } = namesOf(declaration.kind)
+  const [, end] = endOf(declaration)
 
+  const pathOf = (owner: Owner, { id }: Row): string => `${listPath(declaration, owner)}/${id}`
   const toldIn = async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
     session: c.var.session,
     problem: refused?.problem,
@@ -114,39 +111,38 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       const page = (await verbs.page?.(call, request)) ?? wholeOf(await verbs.list(call))
       const at = { owner: call.owner, path: listPath(declaration, call.owner) }
       const told = await toldIn(c, call, refused)
-      return c.html(
-        listPage(declaration, { ...at, typed, page, request, ...told }),
-        refused ? 422 : 200,
-      )
+      const view = { ...at, typed, page, request, ...told }
+      return c.html(listPage(declaration, view), refused ? 422 : 200)
     },
 
     async row(c: Context<SignedIn>, { call, row }: Found<Owner, Row>, refused?: Refused) {
       const { owner } = call
       const typed = refused?.typed ?? typedOf(fields, declaration.values(row))
-      const at = { c, sql: deps.sql, owner, row, path: rowPath(declaration, owner, row) }
+      const version = versionOf(declaration, row)
+      const at = { c, sql: deps.sql, owner, row, version, path: pathOf(owner, row) }
       const told = await toldIn(c, call, refused)
       return c.html(await rowPage(declaration, { ...at, typed, ...told }), refused ? 422 : 200)
     },
 
     async question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>) {
-      const view = { session: c.var.session, owner, row, path: rowPath(declaration, owner, row) }
+      const view = { session: c.var.session, owner, row, path: pathOf(owner, row) }
       return c.html(deletePage(declaration, view))
     },
 
     deleted: (c: Context<SignedIn>, { call: { owner } }: Found<Owner, Row>) =>
-      c.redirect(`${listPath(declaration, owner)}?notice=${notice}-deleted`, 303),
+      c.redirect(`${listPath(declaration, owner)}?notice=${notice}-${end}`, 303),
 
     /** Shows the secret that was made, or leads to the page that says what was done. */
     async done(
       c: Context<SignedIn>,
       { call, row }: Found<Owner, Row>,
-      { done, secret, at = '' }: Outcome & { readonly done: string },
+      { done, secret, mailed, at = '' }: Outcome & { readonly done: string },
     ): Promise<Response> {
-      const path = rowPath(declaration, call.owner, row)
+      const path = pathOf(call.owner, row)
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
       const view = { session: c.var.session, owner: call.owner, row: now, path, secret }
-      const hint = secretOf?.hint({ deps, ...view })
+      const hint = secretOf?.hint({ deps, mailed, ...view })
       return c.html(secretPage(declaration, { ...view, hint }))
     },
   }
@@ -156,17 +152,10 @@ const wholeOf = <Row>(items: readonly Row[]): Page<Row> => ({ items, total: item
 
 /** A form that was refused. */
 interface Refused {
-  readonly typed: URLSearchParams
+  /** @default what there is */
+  readonly typed?: URLSearchParams
   readonly problem: string
 }
-
-type Placed<Owner> = Pick<Shown<Owner, Identified>, 'kind' | 'under'>
-
-const listPath = <Owner>({ kind, under }: Placed<Owner>, owner: Owner): string =>
-  `${under.pathOf(owner)}/${namesOf(kind).segment}`
-
-const rowPath = <Owner>(of: Placed<Owner>, owner: Owner, { id }: Identified): string =>
-  `${listPath(of, owner)}/${id}`
 
 const askerOf = ({ var: { session } }: Context<SignedIn>) => ({
   organizationId: session.user.organizationId,
@@ -179,9 +168,7 @@ async function takeForm<Result>(take: () => Promise<Result>): Promise<Result | s
   try {
     return await take()
   } catch (thrown) {
-    const isRefused =
-      thrown instanceof AppError && (thrown.code === 'unprocessable' || thrown.code === 'conflict')
-    if (isRefused) return thrown.message
+    if (thrown instanceof AppError && REFUSALS.has(thrown.code)) return thrown.message
     throw thrown
   }
 }

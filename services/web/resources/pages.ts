@@ -19,7 +19,7 @@ import { managedBox } from '../managed/marks.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { Column, Field, Identified, Shown, View } from './declaration.ts'
-import { namesOf } from './names.ts'
+import { endOf, namesOf } from './names.ts'
 import type { Notice } from './notices.ts'
 
 /** A form as it is shown: what is typed in it, and what was wrong. */
@@ -35,7 +35,18 @@ interface Form extends Pick<Formed, 'typed'>, Partial<Pick<Formed, 'suggests'>> 
   /** Where it is posted to. */
   readonly path: string
   readonly verb: string
+  /** That of the row which it shows: it changes no other. */
+  readonly version?: string
 }
+
+/** The field with the version. */
+export const VERSION = 'row_version'
+
+/** Returns the address of a list. */
+export const listPath = <Owner>(
+  { kind, under }: Pick<Shown<Owner, Identified>, 'kind' | 'under'>,
+  owner: Owner,
+): string => `${under.pages ?? ''}${under.pathOf(owner)}/${namesOf(kind).segment}`
 
 interface Owned<Owner> {
   readonly session: Session
@@ -116,7 +127,7 @@ function tableOf<Owner, Row extends Identified>(
 /** The page of a row: what can be done with it, its form, and sections by hand. */
 export async function rowPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
-  view: View<Owner, Row> & Formed,
+  view: View<Owner, Row> & Formed & { readonly version: string },
 ): Promise<Html> {
   const { under, words, fields, verbs, columns, state, main, beside } = shown
   const { session, row, path, problem, notice } = view
@@ -124,11 +135,10 @@ export async function rowPage<Owner, Row extends Identified>(
   const changeable = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
-    ${problemBox(problem)}
+    ${await managedBox(shown.kind, view)} ${problemBox(problem)}
     ${verbs.change ? formOf(changeable, { ...view, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
   const more = beside?.(view) ?? ''
-  const [, , wrong] = state(row)
   return frame(
     { title: name, session, current: under.current },
     html`${crumbs(crumbsTo(shown, view))}
@@ -137,8 +147,7 @@ export async function rowPage<Owner, Row extends Identified>(
         ${statePill(state(row))}
         <div class="buttons push">${buttons(shown, view)}</div>
       </div>
-      ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(wrong)}
-      ${await managedBox(shown.kind, view)}
+      ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(state(row)[2])}
       ${
         main
           ? html`<div class="columns side-first">
@@ -154,9 +163,11 @@ export async function rowPage<Owner, Row extends Identified>(
 }
 
 function buttons<Owner, Row extends Identified>(
-  { verbs, actions }: Shown<Owner, Row>,
+  shown: Shown<Owner, Row>,
   { session, row, path }: View<Owner, Row>,
 ): Html {
+  const { verbs, actions } = shown
+  const [end] = endOf(shown)
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
   return html`${offered.map(
     ([name, { text }]) =>
@@ -165,7 +176,7 @@ function buttons<Owner, Row extends Identified>(
         <button class="button">${text}</button>
       </form>`,
   )}
-  ${verbs.remove ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}`
+  ${verbs.remove ? html`<a class="button danger" href="${path}/delete">${end}</a>` : ''}`
 }
 
 /** The question before a row is deleted. */
@@ -175,14 +186,15 @@ export function deletePage<Owner, Row extends Identified>(
 ): Html {
   const { kind, under, words } = shown
   const { session, path, row } = view
+  const [verb] = endOf(shown)
   return confirmPage({
     session,
     current: under.current,
     crumbs: crumbsTo(shown, view),
-    question: `Delete the ${namesOf(kind).noun} ${shown.name(row)}?`,
+    question: `${verb} the ${namesOf(kind).noun} ${shown.name(row)}?`,
     consequence: words.deletes ?? '',
     action: `${path}/delete`,
-    verb: 'Delete',
+    verb,
     back: path,
   })
 }
@@ -221,17 +233,18 @@ function crumbsTo<Owner, Row extends Identified>(
   { kind, under }: Shown<Owner, Row>,
   { owner }: Pick<Owned<Owner>, 'owner'>,
 ): readonly Crumb[] {
-  const { titles, segment } = namesOf(kind)
-  return [...under.crumbs(owner), { path: `${under.pathOf(owner)}/${segment}`, name: titles }]
+  const path = listPath({ kind, under }, owner)
+  return [...under.crumbs(owner), { path, name: namesOf(kind).titles }]
 }
 
 /** A form of fields, filled with what is typed. */
 export const formOf = (
   fields: readonly (readonly [name: string, field: Field])[],
-  { session, typed, path, suggests, verb }: Form,
+  { session, typed, path, suggests, verb, version }: Form,
 ): Html =>
   html`<form method="post" action="${path}" class="stack">
     ${csrfField(session.csrfToken)}
+    ${version && html`<input type="hidden" name="${VERSION}" value="${version}" />`}
     ${fields.map(([name, { look }]) =>
       look.control.render({ ...look, name, suggested: suggests?.[name] }, typed),
     )}

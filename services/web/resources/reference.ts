@@ -15,7 +15,7 @@ export const referenceRow: Reader<string> = (declaration) => {
     const notes = [
       ...(type === 'optional' ? ['optional'] : []),
       ...(look.isFixed || !verbs.change ? ['fixed'] : []),
-      ...(look.control.isSecret ? ['secret'] : []),
+      ...(look.control.isSecret ? ['never shown'] : []),
     ]
     return `\`${name}\`${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`
   })

@@ -6,16 +6,15 @@ import { namesOf } from './names.ts'
 /** Where the API of resources is mounted. */
 export const API = '/designer/v2'
 
-/** Returns the path of a list, and that of one row, as routes are mounted. */
-export function pathsOf({
-  kind,
-  under,
-}: {
+interface Placed {
   readonly kind: string
-  readonly under: { readonly path: string }
-}): { readonly list: string; readonly one: string } {
+  readonly under: { readonly path: string; readonly pages?: string }
+}
+
+/** Returns the path of a list, and that of one row, as routes of the API are mounted, or pages. */
+export function pathsOf({ kind, under }: Placed, at: 'api' | 'pages' = 'api') {
   const { segment, parameter } = namesOf(kind)
-  const list = `${under.path}/${segment}`
+  const list = `${at === 'pages' ? (under.pages ?? '') : ''}${under.path}/${segment}`
   return { list, one: `${list}/:${parameter}` }
 }
 
@@ -36,10 +35,15 @@ export const apiRights: Reader<readonly RightOfRoute[]> = (declaration) => {
   ]
 }
 
-/** Returns the scope that a token needs to change what is at a path of the API, or none. */
-export const scopeAt =
+/**
+ * Returns the scope that changes what is at a path of the API, before those of which one is enough
+ * to read it; none where there is another noun.
+ */
+export const scopesAt =
   (path: string): Reader<readonly TokenScope[]> =>
   (declaration) => {
+    const { rights, scope } = declaration
     const list = `${API}${pathsOf(declaration).list}`.replaceAll(/:\w+/g, '[^/]+')
-    return new RegExp(`^${list}(/|$)`).test(path) ? [declaration.scope] : []
+    if (!new RegExp(`^${list}(/|$)`).test(path)) return []
+    return rights.read === 'admin' ? [scope] : [scope, 'read', 'design']
   }

@@ -116,7 +116,8 @@ export const factsOf = <Given>({ fields, values }: OfValues<Given, Fields>, give
     {},
     ...Object.entries(values(given)).map(([name, value]) => {
       const look = fields[name]?.look
+      if (look?.facts) return look.facts(value)
       if (look?.control.isSecret) return value === undefined ? {} : { [name]: 'entered' }
-      return look?.facts ? look.facts(value) : { [name]: value }
+      return { [name]: value }
     }),
   )

@@ -24,7 +24,7 @@ import type {
   Reader,
   Shown,
 } from '../../resources/declaration.ts'
-import { namesOf } from '../../resources/names.ts'
+import { endOf, namesOf } from '../../resources/names.ts'
 import { API, pathsOf } from '../../resources/rights.ts'
 
 /** A part of an OpenAPI document. */
@@ -67,6 +67,7 @@ function schemasOf<Owner, Row extends Identified>({
     ...schemasOfFacts(facts),
     managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
   }
+  const once = secret && { [secret.key]: shownOnce, ...(secret.isMailed && { mailed }) }
   return {
     [`${type}Request`]: {
       type: 'object',
@@ -81,10 +82,14 @@ function schemasOf<Owner, Row extends Identified>({
       ),
     }),
     [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
-    ...(secret && { [`${type}WithSecret`]: closed({ ...row, [secret.key]: shownOnce }) }),
+    ...(once && { [`${type}WithSecret`]: closed({ ...row, ...once }) }),
   }
 }
 
+const mailed = {
+  ...nullable('boolean'),
+  description: 'Whether a mail with it was sent; null: to no one. It is good in any case.',
+}
 const shownOnce = { ...text, description: 'Shown in this answer, and never again.' }
 
 const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
@@ -164,11 +169,11 @@ function pathsOfApi<Owner, Row extends Identified>(
 
 /**
  * Returns what a program needs to keep a kind in files: what names its rows, where its parents are
- * listed, and which scope changes it. Secret fields are `writeOnly`, fixed ones `x-fixed`. Nothing
- * for a kind whose rows files cannot name, or never change.
+ * listed, which scope changes it, and how one is made that is not created here. Secret fields are
+ * `writeOnly`, fixed ones `x-fixed`. Nothing for a kind whose rows files cannot name, or change.
  */
 function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
-  const { kind, under, most, fields, verbs, scope, secret } = declaration
+  const { kind, under, most, fields, verbs, scope, secret, words } = declaration
   const { identity = 'name' } = declaration
   const parameters = under.path.match(/:\w+/g) ?? []
   const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
@@ -176,9 +181,10 @@ function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>)
   const path = under.path.replace(/\/:\w+$/, '')
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
+  const instead = !verbs.create && { made: words.made ?? '' }
   const own = { kind, list: namesOf(kind).list, identity, most, scope }
   const made = secret && { makes_secret: secret.key }
-  return { 'x-resource': { ...own, ...(under.listed && { parent }), ...made } }
+  return { 'x-resource': { ...own, ...(under.listed && { parent }), ...made, ...instead } }
 }
 
 /** What all operations of a resource say. */
@@ -193,22 +199,17 @@ function ofList<Owner, Row extends Identified>(
   { requestBody, common, operation }: Told,
 ): object {
   const { kind, under, most, verbs, words, secret } = declaration
-  const { noun, plural, type } = namesOf(kind)
+  const { plural, type } = namesOf(kind)
   const made = secret ? `${type}WithSecret` : type
   return {
     get: operation(`list${type}s`, `The ${plural} of an ${under.noun}, ${most} at the most`, {
       responses: { '200': json('The oldest first.', `${type}s`), ...common },
     }),
     ...(verbs.create !== undefined && {
-      post: operation(`create${type}`, `Create a ${noun}`, {
+      post: operation(`create${type}`, `Create ${one(kind)}`, {
         ...forFiles(declaration),
         description: words.about,
-        parameters: [
-          parameter('dry_run', 'query', {
-            description: 'Only check the fields.',
-            schema: { type: 'boolean', default: false },
-          }),
-        ],
+        parameters: [dryRun],
         requestBody,
         responses: {
           '200': json('They are good, and would be kept so; with dry_run.', `${type}Values`),
@@ -221,29 +222,39 @@ function ofList<Owner, Row extends Identified>(
   }
 }
 
+const dryRun = parameter('dry_run', 'query', {
+  description: 'Only check the fields, and answer them as they would be kept.',
+  schema: { type: 'boolean', default: false },
+})
 const ifMatch = parameter('If-Match', 'header', {
   description: 'The version that the change is for, in quotes. Without it, it is for any.',
 })
-const changed = { '412': problem('It was changed meanwhile: it has another version.') }
+const changed = {
+  '409': problem('It has to stay: the message says why.'),
+  '412': problem('It was changed meanwhile: it has another version.'),
+}
 
 function ofRow<Owner, Row extends Identified>(
-  { kind, verbs, words }: Shown<Owner, Row>,
+  declaration: Shown<Owner, Row>,
   { requestBody, common, operation }: Told,
 ): object {
-  const { noun, type } = namesOf(kind)
+  const { kind, verbs, words } = declaration
+  const { type } = namesOf(kind)
+  const [end] = endOf(declaration)
   return {
-    get: operation(`get${type}`, `A ${noun}`, {
+    get: operation(`get${type}`, `Get ${one(kind)}`, {
       responses: { '200': json('It.', type), ...common },
     }),
     ...(verbs.change !== undefined && {
-      put: operation(`change${type}`, `Change a ${noun}`, {
-        parameters: [ifMatch],
+      put: operation(`change${type}`, `Change ${one(kind)}`, {
+        ...(!verbs.create && forFiles(declaration)),
+        parameters: [ifMatch, dryRun],
         requestBody,
         responses: { '200': json('As it is now.', type), ...common, ...changed, ...BAD_BODY },
       }),
     }),
     ...(verbs.remove !== undefined && {
-      delete: operation(`delete${type}`, `Delete a ${noun}`, {
+      delete: operation(`delete${type}`, `${end} ${one(kind)}`, {
         description: words.deletes,
         parameters: [ifMatch],
         responses: { '204': { description: 'It is deleted.' }, ...common, ...changed },
@@ -262,6 +273,11 @@ function ofAction<Owner, Row>(
   return operation(`${name}${type}`, `${title}: ${verb}`, {
     responses: { '200': json(done, answer), ...common },
   })
+}
+
+const one = (kind: string): string => {
+  const { noun } = namesOf(kind)
+  return `${/^([aeiou]|LLM)/i.test(noun) ? 'an' : 'a'} ${noun}`
 }
 
 const toTemplate = (path: string): string =>

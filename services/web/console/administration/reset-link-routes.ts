@@ -42,7 +42,12 @@ export function resetLinkRoutes(deps: WebDeps, { getOther, show }: PeopleDesk): 
       `A person who opens this link within ${LINK_MINUTES.password / 60} hours can give the ` +
       `account of ${person.name} a new password, once. It replaces an earlier link.`
     const title = 'A new password'
-    const mailed = await mailLink(c, deps, { to: person.email ?? '', subject: title, text, url })
+    const mailed = await mailLink(c.var.actor, deps, {
+      to: person.email ?? '',
+      subject: title,
+      text,
+      url,
+    })
     const { session } = c.var
     const back = { path: PEOPLE_PATH, name: 'People' }
     return c.html(newLinkPage({ session, current: PEOPLE_PATH, title, text, url, back, mailed }))

@@ -5,6 +5,8 @@ import type { Run } from '../../../platform/runs/runs.ts'
 export const OAUTH_PATH = '/settings/organization/oauth'
 /** The page of the members of the organization. */
 export const MEMBERS_PATH = '/settings/organization/members'
+/** The page of the invitations that can be accepted. */
+export const INVITATIONS_PATH = '/settings/organization/invitations'
 
 /** Returns the link of an invitation. */
 export const invitationUrl = (baseUrl: string, token: string): string =>

@@ -27,9 +27,7 @@ export function newLinkPage(view: NewLinkPage): Html {
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="${back.path}">${back.name}</a></nav>
       <div class="page-head"><h1>${title}</h1></div>
       <div class="card narrow">
-        ${mailed && !mailed.isSent ? problemBox(notSent(mailed)) : ''}
-        ${mailed?.isSent ? noticeBox(`A mail with the link was sent to ${mailed.to}.`) : ''}
-        ${warningBox('Copy the link now. It is not shown again.')}
+        ${mailBox(mailed)} ${warningBox('Copy the link now. It is not shown again.')}
         <p>${text}</p>
         ${copyable('Link', url)}
         <p><a class="button primary" href="${back.path}">I have copied it</a></p>
@@ -37,6 +35,14 @@ export function newLinkPage(view: NewLinkPage): Html {
   )
 }
 
-const notSent = ({ to }: MailedLink): string =>
-  `The mail to ${to} could not be sent; the log has the reason. The link is good: pass it on ` +
-  'yourself.'
+/** What came of the mail with a link. */
+export function mailBox(mailed: MailedLink | undefined): Html | string {
+  if (!mailed) return ''
+  const { to, isSent } = mailed
+  return isSent
+    ? noticeBox(`A mail with the link was sent to ${to}.`)
+    : problemBox(
+        `The mail to ${to} could not be sent; the log has the reason. The link is good: pass it ` +
+          'on yourself.',
+      )
+}

@@ -69,9 +69,6 @@ const NOTICES = {
   'person-enabled': 'The account is enabled. Its owner can sign in again.',
   'person-deleted': 'The account is deleted. What its owner made stays.',
   joined: 'You are a member now.',
-  'role-saved': 'The role is saved. It applies from the next request on.',
-  'member-removed': 'The membership has ended. What the person made stays.',
-  'invitation-revoked': 'The invitation is revoked. Its link no longer works.',
   'budget-run-resumed': 'The run is resumed.',
   'over-already': 'The run had already ended.',
 } as const

@@ -2,7 +2,7 @@ import type { TokenRefusal } from '../../../platform/automations/static-tokens.t
 import type { TokenScope } from '../../../platform/automations/token-limits.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { NOUNS } from '../../nouns/list.ts'
-import { scopeAt } from '../../resources/rights.ts'
+import { scopesAt } from '../../resources/rights.ts'
 
 /** What says which resources files keep: `apply --prune` deletes no others. */
 const MANAGED = '/designer/v2/managed/'
@@ -14,10 +14,11 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
+  const found = NOUNS.flatMap((noun) => noun.read(scopesAt(path)))
   const other = path.startsWith(MANAGED) ? 'settings' : 'design'
-  const [scope = other] = NOUNS.flatMap((noun) => noun.read(scopeAt(path)))
+  const [scope = other, ...others] = found.length > 0 ? found : ([other, 'read'] as const)
   const more = path === PARENTS ? (['settings'] as const) : []
-  if (isRead) return [...new Set<TokenScope>(['read', 'design', scope, ...more])]
+  if (isRead) return [...new Set<TokenScope>([...others, scope, ...more])]
   return path.endsWith('/executions') ? ['kickoff'] : [scope]
 }
 

@@ -181,7 +181,8 @@ describe('the task apply', () => {
     const exported = await run.export()
     expect(exported).toContain('kind: schedule\nname: A\nparent: acme-digest\nspec:\n')
     const { code, result } = await run.apply(exported, '--prune')
-    expect([code, result]).toEqual([0, '0 to create, 0 to change, 0 to delete, 2 unchanged.\n'])
+    // With the member that there is.
+    expect([code, result]).toEqual([0, '0 to create, 0 to change, 0 to delete, 3 unchanged.\n'])
     expect(await countChanges()).toBe(before)
     const some = JSON.parse(await run.export('--json', '--kind', 'webhook'))
     expect(some).toEqual([webhook(HOOK, ['b', 'run_failed'])])

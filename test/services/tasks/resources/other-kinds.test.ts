@@ -111,6 +111,7 @@ describe('kinds that belong to one another', () => {
             id: 'id',
             name: 'name',
           },
+    made: undefined,
     makesSecret: undefined,
     fields: {},
   })

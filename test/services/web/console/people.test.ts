@@ -50,12 +50,18 @@ describe('the members of an organization', () => {
   it('are shown to all of them, and changed by its admins, from the next request on', async () => {
     const seen = await textOf(await ask(bob).get(MEMBERS))
     expect(seen).toContain('ada@acme.test')
-    expect(seen).not.toContain('Invite a person')
+    const invitations = 'class="button" href="/settings/organization/invitations"'
+    expect(seen).toContain(`<a hidden ${invitations}`)
+    expect(await textOf(await ask(admin).get(MEMBERS))).toContain(`<a ${invitations}`)
+    expect((await ask(bob).get('/settings/organization/invitations')).status).toBe(403)
     expect((await ask(bob).post('/projects', { name: 'Plan' })).status).toBe(403)
-    const change = { from: 'viewer', to: 'editor' }
-    expect((await ask(admin).post(`${MEMBERS}/${bob.userId}/role`, change)).status).toBe(303)
+    const path = `${MEMBERS}/${bob.userId}`
+    const shown = await textOf(await ask(admin).get(path))
+    const [, version = ''] = /name="row_version" value="([\w-]+)"/.exec(shown) ?? []
+    const form = { role: 'editor', row_version: version }
+    expect((await ask(admin).post(path, form)).status).toBe(303)
     expect(await lastEntry()).toMatchObject({
-      action: 'member_set',
+      action: 'member_changed',
       actorName: 'ada@acme.test',
       targetName: 'bob@roles.test',
       before: { role: 'viewer' },
@@ -63,38 +69,51 @@ describe('the members of an organization', () => {
     })
     expect((await ask(bob).post('/projects', { name: 'Plan' })).status).toBe(303)
     // The form of a page that is out of date changes nothing.
-    const stale = await ask(admin).post(`${MEMBERS}/${bob.userId}/role`, {
-      from: 'viewer',
-      to: 'admin',
-    })
-    expect(stale.status).toBe(409)
-    expect(await textOf(stale)).toContain('it is no longer viewer')
+    const stale = await ask(admin).post(path, { ...form, role: 'admin' })
+    expect(stale.status).toBe(422)
+    expect(await textOf(stale)).toContain('The member was changed meanwhile')
     expect(await roleOf(bob)).toBe('editor')
-    const odd = await ask(admin).post(`${MEMBERS}/${bob.userId}/role`, { from: 'x', to: 'owner' })
-    expect(odd.status).toBe(422)
+    expect((await ask(admin).post(path, { role: 'owner' })).status).toBe(422)
   })
 
   it('are removed after a question, and what they made stays', async () => {
-    const question = await textOf(await ask(admin).get(`${MEMBERS}/${bob.userId}/remove`))
-    expect(question).toContain('Remove bob?')
-    expect((await ask(admin).post(`${MEMBERS}/${bob.userId}/remove`)).status).toBe(303)
+    const path = `${MEMBERS}/${bob.userId}/delete`
+    const question = await textOf(await ask(admin).get(path))
+    expect(question).toContain('Remove the member bob@roles.test?')
+    const removed = await ask(admin).post(path)
+    expect(removed.status).toBe(303)
+    expect(await lastEntry()).toMatchObject({
+      action: 'member_removed',
+      before: { role: 'viewer' },
+      after: null,
+    })
+    const told = await textOf(await ask(admin).get(removed.headers.get('location') ?? ''))
+    expect(told).toContain('The membership has ended.')
     expect(await textOf(await ask(bob).get('/'))).toContain('not a member of any organization')
     expect((await ask(bob).get('/projects')).status).toBe(403)
-    expect((await ask(admin).post(`${MEMBERS}/${bob.userId}/remove`)).status).toBe(404)
+    expect((await ask(admin).post(path)).status).toBe(404)
   })
 
   it('keep an admin, who neither steps down nor leaves', async () => {
-    const change = { from: 'admin', to: 'viewer' }
     const { userId, organizationId } = platform.acme
-    for (const [path, fields] of [
-      [`${MEMBERS}/${userId}/role`, change],
-      [`${MEMBERS}/${userId}/remove`, {}],
-      [`/account/organizations/${organizationId}/leave`, {}],
+    for (const [path, fields, status] of [
+      [`${MEMBERS}/${userId}`, { role: 'viewer' }, 422],
+      [`/account/organizations/${organizationId}/leave`, {}, 409],
     ] as const) {
       const refused = await ask(admin).post(path, fields)
-      expect(refused.status).toBe(409)
+      expect(refused.status).toBe(status)
       expect(await textOf(refused)).toContain('This is the last admin of the organization')
     }
+    expect(await roleOf(admin)).toBe('admin')
+  })
+
+  it('leave on the page of their own account, to which their row leads', async () => {
+    const { userId, organizationId } = platform.acme
+    const own = await textOf(await ask(admin).get(`${MEMBERS}/${userId}`))
+    expect(own).toContain(`href="/account/organizations/${organizationId}/leave">Leave acme<`)
+    const refused = await ask(admin).post(`${MEMBERS}/${userId}/delete`)
+    expect(refused.status).toBe(422)
+    expect(await textOf(refused)).toContain('You leave on the page of your account.')
     expect(await roleOf(admin)).toBe('admin')
   })
 })

@@ -6,7 +6,7 @@ import { createRights } from '../../../../services/web/gate/callers/rights.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { referenceRow } from '../../../../services/web/resources/reference.ts'
-import { apiRights, scopeAt } from '../../../../services/web/resources/rights.ts'
+import { apiRights, scopesAt } from '../../../../services/web/resources/rights.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
@@ -178,14 +178,35 @@ describe('a noun that is declared', () => {
     expect(await readObject(await api(`GET /designer/v2${path}`))).toEqual({ reminders: [] })
   })
 
+  it('is not changed by a form from before a change, which keeps what was typed', async () => {
+    const made = await readObject(await api(`POST /designer/v2${path}`, REMINDER))
+    const at = `${path}/${String(made['id'])}`
+    const fields = { days: '[]', row_version: String(made['version']) }
+    expect(await read(at)).toContain(`name="row_version" value="${fields.row_version}"`)
+    expect((await ada.post(at, { ...fields, note: 'Now' })).status).toBe(303)
+    const stale = await ada.post(at, { ...fields, note: 'Mine' })
+    const shown = (await stale.text()).replace(/\s+/g, ' ')
+    expect(stale.status).toBe(422)
+    expect(shown).toContain('The reminder was changed meanwhile')
+    expect(shown).toContain('value="Mine"')
+    expect(await read(at)).toContain('value="Now"')
+    const [, now = ''] = /name="row_version" value="([\w-]+)"/.exec(shown) ?? []
+    expect((await ada.post(at, { days: '[]', row_version: now, note: 'Mine' })).status).toBe(303)
+    await api(`DELETE /designer/v2${at}`)
+  })
+
   it('has rights, a scope, a description in OpenAPI and a row in the reference', () => {
     const rights = createRights(() => app)
     expect(rights.find('GET /automations/:automationId/reminders')).toBe('viewer')
     const pause = '/automations/:automationId/reminders/:reminderId/pause'
     expect(rights.find(`POST ${pause}`)).toBe('editor')
     expect(reminders.read(apiRights)).toHaveLength(6)
-    expect(reminders.read(scopeAt(`/designer/v2${path}/1/pause`))).toEqual(['settings'])
-    expect(reminders.read(scopeAt(`/designer/v2${path}ish`))).toEqual([])
+    expect(reminders.read(scopesAt(`/designer/v2${path}/1/pause`))).toEqual([
+      'settings',
+      'read',
+      'design',
+    ])
+    expect(reminders.read(scopesAt(`/designer/v2${path}ish`))).toEqual([])
     const list = '/designer/v2/automations/{automation_id}/reminders'
     const { paths, schemas } = reminders.read(describeResource)
     expect(Object.keys(paths)).toHaveLength(3)
@@ -213,7 +234,7 @@ describe('a noun that is declared', () => {
     })
     expect(reminders.read(referenceRow)).toBe(
       '| Reminders | `/designer/v2/automations/{automation_id}/reminders` | `note`, `channel` ' +
-        '(fixed), `days` (optional), `password` (optional, secret) | `pause` | 3 | viewer | ' +
+        '(fixed), `days` (optional), `password` (optional, never shown) | `pause` | 3 | viewer | ' +
         'editor | `settings` |',
     )
   })

@@ -7,7 +7,7 @@ import { grantRole } from '../../../../services/platform/people/users.ts'
 import { createMailer, isMailAddress, isMailUrl } from '../../../../services/web/mail/mailer.ts'
 import { createInvitation } from '../../../../services/platform/people/invitations.ts'
 import { askAs } from '../support/forms.ts'
-import { BASE_URL, openPlatform } from '../support/platform.ts'
+import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 
 const PASSWORD = 'correct horse battery staple'
@@ -104,7 +104,7 @@ describe('an invitation', () => {
   it('leads nowhere once it is revoked, has expired, or is made up', async () => {
     const link = await invite()
     const [{ id }] = await platform.sql<[{ id: number }]>`select max(id) as id from invitations`
-    const path = `/settings/organization/invitations/${id}/revoke`
+    const path = `/settings/organization/invitations/${id}/delete`
     expect((await askAs(platform.app, admin).post(path)).status).toBe(303)
     expect((await askAs(platform.app, admin).post(path)).status).toBe(404)
     const expired = await invite()
@@ -144,12 +144,14 @@ describe('an invitation', () => {
       insert into invitations (organization_id, role, token_hash, expires_at)
       select ${platform.acme.organizationId}, 'viewer', sha256(n::text::bytea),
         now() + interval '1 hour' from generate_series(1, 200) n`
-    expect(await invite()).toBe('no link: 409')
+    expect(await invite()).toBe('no link: 422')
   })
 })
 
 describe('a link by mail', () => {
   const mails: string[] = []
+  /** The invitations that there were when each mail arrived. */
+  const committed: number[] = []
   let server: SMTPServer
   let port: number
 
@@ -164,7 +166,10 @@ describe('a link by mail', () => {
         stream.on('data', (part: Buffer) => parts.push(part))
         stream.on('end', () => {
           mails.push(Buffer.concat(parts).toString('utf8').replaceAll('=\r\n', ''))
-          done()
+          void (async () => {
+            committed.push((await platform.sql`select from invitations`).length)
+            done()
+          })()
         })
       },
     })
@@ -190,6 +195,7 @@ describe('a link by mail', () => {
     expect(page).toContain('A mail with the link was sent to grace@example.com.')
     const link = /http:\/\/platform\.test\/invitations\/[\w-]{43}/.exec(page)?.[0] ?? 'no link'
     expect(mails.at(-1)).toContain(link)
+    expect(committed).toEqual([1])
     expect(mails.at(-1)).toMatch(/^From: crew-platform@platform\.test\r$/m)
     expect(mails.at(-1)).toMatch(/^To: grace@example\.com\r$/m)
     const { sql, acme } = platform
@@ -200,7 +206,30 @@ describe('a link by mail', () => {
     expect(mails.at(-1)).toMatch(/http:\/\/platform\.test\/reset-password\/[\w-]{43}/)
     const [entry] = await sql<{ after: object }[]>`
       select after from audit_entries where action = 'invitation_created' order by id desc limit 1`
-    expect(entry?.after).toEqual({ role: 'viewer', mail: 'grace@example.com' })
+    expect(entry?.after).toEqual({ role: 'viewer', note: '', mail: 'grace@example.com' })
+  })
+
+  it('is sent over the API as well, which says whether it was', async () => {
+    const { cookie, csrfToken } = admin
+    const app = appWith(`smtp://127.0.0.1:${port}?tls=off`)
+    const ask = async (email: string, query = '') => {
+      const answer = await app.request(`${BASE_URL}/designer/v2/invitations${query}`, {
+        method: 'POST',
+        headers: { cookie, 'x-csrf-token': csrfToken, 'content-type': 'application/json' },
+        body: JSON.stringify({ role: 'viewer', email }),
+      })
+      return readObject(answer)
+    }
+    const before = mails.length
+    expect(await ask('grace@example.com', '?dry_run=true')).toEqual({ role: 'viewer', note: '' })
+    expect(mails).toHaveLength(before)
+    const sent = await ask('grace@example.com')
+    expect(sent).toMatchObject({ mailed: true })
+    expect(mails.at(-1)).toContain(sent['link'])
+    const failed = await ask('nobody@example.com')
+    expect(failed).toMatchObject({ mailed: false })
+    expect(mails).toHaveLength(before + 1)
+    expect((await platform.app.request(String(failed['link']))).status).toBe(200)
   })
 
   it.each([
@@ -242,8 +271,13 @@ describe('a link by mail', () => {
       expect(isMailUrl(bad)).toBe(false)
     }
     const page = await send(`smtp://127.0.0.1:${port}?tls=off`, 'a@b, c@d')
-    expect(page).toContain('The address for the mail must be one')
-    const members = await askAs(platform.app, admin).get('/settings/organization/members')
-    expect(await members.text()).not.toContain('name="email"')
+    expect(page).toContain('Send the link to must be one address such as ada@example.com.')
+    expect(page).toContain('name="email"')
+    const without = askAs(platform.app, admin)
+    expect(await (await without.get(invitations)).text()).not.toContain('name="email"')
+    const refused = await without.post(invitations, { role: 'viewer', email: 'grace@example.com' })
+    expect(refused.status).toBe(422)
+    expect(await refused.text()).toContain('This platform has no mail server')
+    expect(await platform.sql`select from invitations`).toHaveLength(0)
   })
 })

@@ -108,6 +108,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     fileId: ids.file,
     filterId: runFilter,
     userId: acme.userId,
+    memberId: acme.userId,
     organizationId,
     sessionId,
     invitationId: invitation.id,
