@@ -88,7 +88,8 @@ describe('the task apply', () => {
 
   it('takes what export prints as JSON: a list of documents', async () => {
     await run.apply(yaml(schedule('Each workday'), webhook(HOOK, ['run_failed'])))
-    const listed = await run.export('--json')
+    const kinds = ['--kind', 'schedule', '--kind', 'webhook']
+    const listed = await run.export('--json', ...kinds)
     const again = await run.apply({ 'all.json': listed })
     expect(again.result).toBe('0 to create, 0 to change, 0 to delete, 2 unchanged.\n')
     const wrong = await run.apply({ 'all.json': listed.replaceAll('"missed"', '"misses"') })
