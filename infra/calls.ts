@@ -9,6 +9,7 @@ const {
   backup,
   buildkit,
   collector,
+  configuration,
   crews,
   httpRoute,
   ingress,
@@ -26,6 +27,12 @@ interface Program {
   readonly isJob?: true
 }
 
+/** Documents are given, which a Job applies. */
+export const isConfigured = any(
+  isSet(configuration.resources),
+  isSet(configuration.existingConfigMap),
+)
+
 /** The programs that call or are called, by the component label of their pods. */
 export const programs = {
   web: {},
@@ -36,6 +43,7 @@ export const programs = {
   buildkit: { isDeployed: buildkit.enabled },
   'internal-registry': { isDeployed: internalRegistry.enabled },
   setup: { isJob: true },
+  configuration: { isDeployed: isConfigured, isJob: true },
   crews: { isDeployed: crews.install, isJob: true },
   backup: { isDeployed: backup.enabled, isJob: true },
   bootstrap: { isJob: true },
@@ -106,6 +114,7 @@ export const scalesByQueue = all(worker.autoscaling.enabled, worker.autoscaling.
 export const calls = [
   { from: 'visitors', to: 'web', port: 'http', why: 'pages, the automation API, tools of crews' },
   { from: 'buildkit', to: 'web', port: 'http', why: 'tools of crews' },
+  { from: 'configuration', to: 'web', port: 'http', why: 'settings as documents' },
   { from: 'monitoring', to: 'web', port: 'metrics', why: 'metrics' },
 
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
@@ -138,6 +147,7 @@ export const calls = [
   { from: 'web', to: 'postgres', port: 'postgres', why: 'the main database' },
   { from: 'worker', to: 'postgres', port: 'postgres', why: 'the queue of runs' },
   { from: 'setup', to: 'postgres', port: 'postgres', why: 'what every installation has' },
+  { from: 'configuration', to: 'postgres', port: 'postgres', why: 'a token for itself' },
   { from: 'crews', to: 'postgres', port: 'postgres', why: "the platform's own crews" },
   { from: 'bootstrap', to: 'postgres', port: 'postgres', why: 'which keys it is sealed with' },
   { from: 'backup', to: 'postgres', port: 'postgres', why: 'copies of both databases' },
@@ -194,6 +204,7 @@ export const unrestricted: readonly ProgramName[] = [
 ]
 
 const addresses = {
+  web: text`http://${nameOf('web')}:${web.servicePort}`,
   buildkit: text`tcp://${nameOf('buildkit')}.${releaseNamespace}:${buildkit.port}`,
   oauth: text`http://${nameOf('oauth')}:${oauth.port}`,
   collector: text`http://${nameOf('collector')}:${collector.port}`,

@@ -40,6 +40,12 @@ export class Network extends Construct {
       egress: [toNames, ...callsFrom('buildkit'), toPublicAddresses],
     })
     onlyWhen(deploymentOf('buildkit'), builds)
+    const configuration = new Policy(this, 'configuration', {
+      podSelector: { matchLabels: selectorLabels('configuration') },
+      policyTypes: ['Egress'],
+      egress: callsFrom('configuration'),
+    })
+    onlyWhen(deploymentOf('configuration'), configuration)
     new Policy(this, 'database', {
       podSelector: oneOf(databaseClients),
       policyTypes: ['Egress'],

@@ -4,6 +4,8 @@ import { Backup } from './backup.ts'
 import { Bootstrap, isBootstrapNeeded } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
+import { isConfigured } from './calls.ts'
+import { Configuration } from './configuration.ts'
 import { Crews } from './crews.ts'
 import { InternalRegistry } from './internal-registry.ts'
 import { Monitoring } from './monitoring.ts'
@@ -49,6 +51,7 @@ export class PlatformChart extends Chart {
     onlyWhen(values.backup.enabled, new Backup(this, 'backup'))
     new Routes(this, 'routes')
     new Monitoring(this, 'monitoring')
+    onlyWhen(isConfigured, new Configuration(this, 'configuration'))
     new ExtraObjects(this, 'extra-objects')
   }
 }

@@ -9,6 +9,7 @@ import { limits } from './values/limits.ts'
 import { auth } from './values/auth.ts'
 import { backup } from './values/backup.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
+import { configuration } from './values/configuration.ts'
 import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
 import { objects } from './values/objects.ts'
@@ -91,6 +92,8 @@ export const schema = {
   secrets,
 
   secretKeyRefs,
+
+  configuration,
 
   web: group('Web: the user interface and the automation API.', {
     replicaCount: type.replicas('web'),

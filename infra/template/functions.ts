@@ -99,6 +99,7 @@ export const FUNCTIONS = {
   join: define((separator, items) => asList(items).map(print).join(print(separator))),
   compact: define((items) => asList(items).filter(truthy)),
   toJson: define((value = null) => goJson(value)),
+  toPrettyJson: define((value = null) => goJson(value, '\n')),
   sha256sum: define((text) => createHash('sha256').update(print(text)).digest('hex')),
   trunc: define((length, text) => print(text).slice(0, Number(length))),
 } satisfies Record<string, TemplateFunction>

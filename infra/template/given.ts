@@ -1,6 +1,6 @@
 import { ApiObject } from 'cdk8s'
 import type { Construct } from 'constructs'
-import type { Val } from './expression.ts'
+import { Val } from './expression.ts'
 import type { JsonObject } from './json.ts'
 import { isSet } from './operators.ts'
 import { When } from './structure.ts'
@@ -14,6 +14,10 @@ export class FreePart {
     this.value = value
   }
 }
+
+/** A free list as a text of JSON, with each member on a line of its own. */
+export const asLines = (value: Val<readonly JsonObject[]>): Val<string> =>
+  new Val({ op: 'call', fn: 'toPrettyJson', args: [value.expression] }, 'string')
 
 /** A free value as the whole of a field. */
 export class Given extends FreePart {}

@@ -87,6 +87,7 @@ type Call = Extract<Expression, { op: 'call' }>
 const PIPED: ReadonlySet<FunctionName> = new Set([
   'default',
   'toJson',
+  'toPrettyJson',
   'sha256sum',
   'trunc',
   'trimAll',

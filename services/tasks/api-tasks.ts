@@ -13,6 +13,9 @@ import {
 const write = (text: string): void => void process.stdout.write(text)
 const complain = (text: string): void => void process.stderr.write(text)
 
+/** Writes what tasks print. */
+export const OUTPUT = { result: write, problem: complain }
+
 /** The tasks that call the API of a platform, from anywhere, and read no database. */
 export const API_TASKS = {
   'automations:deploy': {
@@ -32,7 +35,7 @@ export const API_TASKS = {
     async run(source: EnvSource, args: readonly string[]) {
       const request = readApplyRequest(args, source)
       if (!request) return write(APPLY_USAGE)
-      return applyFiles(request, { result: write, problem: complain })
+      return applyFiles(request, OUTPUT)
     },
   },
   export: {

@@ -3,7 +3,7 @@ import { getOrganizationByName } from '../platform/people/organizations.ts'
 import { createStaticToken } from '../platform/automations/static-tokens.ts'
 import { readTokenScope, TOKEN_SCOPES, UNLIMITED } from '../platform/automations/token-limits.ts'
 import type { TokenLimits } from '../platform/automations/token-limits.ts'
-import type { Database } from '../shared/postgres/database.ts'
+import type { Database, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 
 const USE =
@@ -38,16 +38,22 @@ export async function createOrganizationToken(
   }
   const limits = readLimits(asked)
   const { id: organizationId } = await getOrganizationByName(sql, organization)
-  const token = { ...limits, organizationId, deploymentId: null, name, createdBy: null }
-  return sql.begin(async (tx) => {
-    const { id, secret } = await createStaticToken(tx, token)
-    const target = { kind: 'static_token', id, name: `${name} (pat_…${secret.slice(-4)})` }
-    const { scopes, expiresAt } = limits
-    const after = { automation: null, scopes, expires_at: expiresAt?.toISOString() ?? null }
-    const entry = { action: 'static_token_created', organizationId, target, after }
-    await writeAudit(tx, OPERATOR, entry)
-    return secret
-  })
+  return sql.begin((tx) => issueRecorded(tx, { ...limits, organizationId, name }))
+}
+
+/** Issues a token of a whole organization, and records it in the audit. */
+export async function issueRecorded(
+  tx: Transaction,
+  token: TokenLimits & { readonly organizationId: number; readonly name: string },
+): Promise<string> {
+  const { organizationId, name, scopes, expiresAt } = token
+  const issued = { ...token, deploymentId: null, createdBy: null }
+  const { id, secret } = await createStaticToken(tx, issued)
+  const target = { kind: 'static_token', id, name: `${name} (pat_…${secret.slice(-4)})` }
+  const after = { automation: null, scopes, expires_at: expiresAt?.toISOString() ?? null }
+  const entry = { action: 'static_token_created', organizationId, target, after }
+  await writeAudit(tx, OPERATOR, entry)
+  return secret
 }
 
 function readLimits({ scopes: words, days }: Pick<TokenRequest, 'scopes' | 'days'>): TokenLimits {

@@ -129,9 +129,24 @@ export const clusterCrewEnv = v.object({
 /** Their variables outside a cluster: the address of a crew that somebody runs. */
 export const localCrewEnv = v.object({ CREW_URL: httpUrl() })
 
+/** The variables of `configure`. */
+export const configurationEnv = v.object({
+  ...tasksEnv.entries,
+  /** The address of web inside the cluster. */
+  PLATFORM_URL: httpUrl(),
+  /** The version that web has to have. @default any */
+  PLATFORM_VERSION: optional(text()),
+  /** The wait for it. @default 600 */
+  WEB_WAIT_SECONDS: v.optional(integer(0, PATIENCE_SECONDS_MAX), '600'),
+})
+
 export type { BackupEnv } from './backup/env.ts'
 /** The variables as a manifest sets them. */
 export type TasksEnv = EnvOf<typeof tasksEnv>
+/** The variables of `configure` as the task reads them. */
+export type ConfigurationConfig = v.InferOutput<typeof configurationEnv>
+/** The variables of `configure` as a manifest sets them. */
+export type ConfigurationEnv = EnvOf<typeof configurationEnv>
 /** The sealing keys as a manifest sets them. */
 export type SealingKeysEnv = EnvOf<typeof sealingKeysEnv>
 /** The variables of `secrets:bootstrap` as a manifest sets them. */

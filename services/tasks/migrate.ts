@@ -17,16 +17,16 @@ interface MigratedDatabase {
  * Waits for PostgreSQL, brings the main database to this version's schema, and hands it over. Safe
  * to run many times at once.
  */
-export async function withMigratedDatabase(
+export async function withMigratedDatabase<Result>(
   { address, waitMs, log }: MigratedDatabase,
-  use: (sql: Database) => Promise<void>,
-): Promise<void> {
+  use: (sql: Database) => Promise<Result>,
+): Promise<Result> {
   await waitForDatabase(address, { timeoutMs: waitMs, log })
   const sql = connectDatabase(address, { name: 'tasks', max: 1 })
   try {
     const version = await migrate(sql, MIGRATIONS.main, log)
     log.info({ version }, 'the main database is up to date')
-    await use(sql)
+    return await use(sql)
   } finally {
     await sql.end({ timeout: 5 })
   }

@@ -9,9 +9,10 @@ import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
-import { API_TASKS } from './api-tasks.ts'
+import { API_TASKS, OUTPUT } from './api-tasks.ts'
 import { BACKUP_TASKS } from './backup/tasks.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
+import { configure } from './configure/configure.ts'
 import { createOrganizationToken } from './create-token.ts'
 import { createUser, describeUser, readUserRequest } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
@@ -19,6 +20,7 @@ import type { CrewHost, Part } from './crews/install-crew.ts'
 import {
   bootstrapEnv,
   clusterCrewEnv,
+  configurationEnv,
   followEnv,
   localCrewEnv,
   sealingKeysEnv,
@@ -74,6 +76,14 @@ const TASKS: Readonly<Record<string, Task>> = {
     },
   },
   ...API_TASKS,
+  configure: {
+    summary: 'FILE|DIR…: apply the configuration of the installation (as a Job in the cluster)',
+    run(source, args) {
+      const env = readEnv(configurationEnv, source)
+      const use: Use = (sql, log) => configure(sql, { env, args, source, output: OUTPUT, log })
+      return useDatabase({ source, args, use })
+    },
+  },
   'designer:agent:install': installTask('agent', 'the Assistant'),
   'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(
@@ -181,7 +191,8 @@ const TASKS: Readonly<Record<string, Task>> = {
   },
 }
 
-type Use = (sql: Database, log: Log, args: readonly string[]) => Promise<void>
+/** Returns the exit code; nothing is 0. */
+type Use = (sql: Database, log: Log, args: readonly string[]) => Promise<number | void>
 
 interface DatabaseUse {
   readonly source: EnvSource
@@ -192,12 +203,12 @@ interface DatabaseUse {
 }
 
 /** Uses the main database, which is waited for and migrated first. */
-async function useDatabase({ source, args, waitSeconds, use }: DatabaseUse): Promise<void> {
+async function useDatabase({ source, args, waitSeconds, use }: DatabaseUse): ReturnType<Use> {
   const env = readEnv(tasksEnv, source)
   const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
   const waitMs = (env.DATABASE_WAIT_SECONDS ?? waitSeconds ?? JOB_WAIT_SECONDS) * 1000
   const database = { address: databaseAddress(env), waitMs, log }
-  await withMigratedDatabase(database, (sql) => use(sql, log, args))
+  return withMigratedDatabase(database, (sql) => use(sql, log, args))
 }
 
 /** A task of a Job. */

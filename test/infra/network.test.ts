@@ -88,6 +88,7 @@ const PLURAL: ReadonlySet<string> = new Set([
 const IN_WORDS = `
 visitors call web on http: pages, the automation API, tools of crews
 buildkit calls web on http: tools of crews
+configuration calls web on http: settings as documents
 monitoring calls web on metrics: metrics
 web calls oauth on http: connections to third-party providers
 worker calls oauth on http: tokens for the tools of runs
@@ -104,6 +105,7 @@ scaler calls worker on http: the length of the queue
 web calls postgres on postgres: the main database
 worker calls postgres on postgres: the queue of runs
 setup calls postgres on postgres: what every installation has
+configuration calls postgres on postgres: a token for itself
 crews calls postgres on postgres: the platform's own crews
 bootstrap calls postgres on postgres: which keys it is sealed with
 backup calls postgres on postgres: copies of both databases
@@ -201,15 +203,18 @@ describe('the calls', () => {
   })
 })
 
-const BACKUP = { backup: { enabled: true, passphraseSecret: 'passphrase' } }
+const OPTIONAL = {
+  backup: { enabled: true, passphraseSecret: 'passphrase' },
+  configuration: { existingConfigMap: 'settings' },
+}
 
 describe('the network policies', () => {
   it('let exactly the calls through that are declared', () => {
-    expect(behindTheDoor(allowedCalls(BACKUP))).toEqual(behindTheDoor(DECLARED))
+    expect(behindTheDoor(allowedCalls(OPTIONAL))).toEqual(behindTheDoor(DECLARED))
   })
 
   it('forget the calls of what is not there', () => {
-    const overrides = { ...BACKUP, oauth: { enabled: false }, buildkit: { enabled: false } }
+    const overrides = { ...OPTIONAL, oauth: { enabled: false }, buildkit: { enabled: false } }
     expect(behindTheDoor(allowedCalls(overrides))).toEqual(
       behindTheDoor(DECLARED).filter((call) => !/oauth|buildkit/.test(call)),
     )

@@ -278,6 +278,7 @@ const BASES = [
   { global: { caBundle: { secret: 'ca' } } },
   BACKUP,
   { backup: { passphraseSecret: 'passphrase' } },
+  { configuration: { existingConfigMap: 'settings' } },
   { backup: { ...BACKUP.backup, s3: S3 } },
   { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },

@@ -166,6 +166,108 @@ The certificate authorities of global.caBundle.
 {{- end }}
 
 {{/*
+The pod of the Job configuration. A Job cannot be changed: its name has the
+digest of this.
+*/}}
+{{- define "platform.configuration.pod" -}}
+metadata:
+  labels:
+    app.kubernetes.io/component: configuration
+    {{- include "platform.selectorLabels" . | nindent 4 }}
+    {{- include "map.entries" .Values.commonLabels | nindent 4 }}
+  annotations:
+    checksum/configuration: {{ list .Values.configuration.resources | toJson | sha256sum | quote }}
+spec:
+  serviceAccountName: {{ include "platform.fullname" . }}-configuration
+  automountServiceAccountToken: false
+  # Kubernetes would add a handful of variables for each Service of the namespace.
+  enableServiceLinks: false
+  {{- with list (include "platform.pullSecret" (dict "image" .Values.image "context" .)) (include "platform.databasePullSecret" .) | uniq | compact }}
+  imagePullSecrets:
+    {{- range . }}
+    - name: {{ . | quote }}
+    {{- end }}
+  {{- end }}
+  {{- include "platform.scheduling" (dict "pods" .Values.web "context" .) | nindent 2 }}
+  restartPolicy: OnFailure
+  securityContext:
+    {{- include "platform.podSecurityContext" (dict "user" 1000 "context" .) | nindent 4 }}
+  {{- if .Values.dbProxy.enabled }}
+  initContainers:
+    {{- include "platform.dbProxy" . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: configuration
+      image: {{ include "platform.image" (dict "image" .Values.image "context" .) | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy | quote }}
+      command:
+        - node
+        - build/tasks/main.js
+      args:
+        - configure
+        {{- if .Values.configuration.resources }}
+        - /etc/platform/configuration/values
+        {{- end }}
+        {{- if .Values.configuration.existingConfigMap }}
+        - /etc/platform/configuration/own
+        {{- end }}
+        {{- if .Values.configuration.prune }}
+        - --prune
+        {{- end }}
+      {{- with .Values.configuration.secrets }}
+      envFrom:
+        {{- range . }}
+        - prefix: CONFIGURATION_SECRET_
+          secretRef:
+            name: {{ .name | quote }}
+        {{- end }}
+      {{- end }}
+      env:
+        {{- include "platform.databaseEnv" . | nindent 8 }}
+        {{- include "platform.databasePassword" . | nindent 8 }}
+        - name: LOG_LEVEL
+          value: {{ .Values.envVars.LOG_LEVEL | quote }}
+        - name: PLATFORM_URL
+          value: http://{{ include "platform.fullname" . }}-web:{{ .Values.web.servicePort }}
+        - name: PLATFORM_VERSION
+          value: {{ include "platform.version" . | quote }}
+        {{- include "platform.nodeEnv" . | nindent 8 }}
+      resources:
+        {{- include "platform.initResources" . | nindent 8 }}
+      {{- if or (or .Values.global.caBundle.secret .Values.global.caBundle.configMap) .Values.configuration.resources .Values.configuration.existingConfigMap }}
+      volumeMounts:
+        {{- include "platform.caMount" . | nindent 8 }}
+        {{- if .Values.configuration.resources }}
+        - name: values
+          mountPath: /etc/platform/configuration/values
+          readOnly: true
+        {{- end }}
+        {{- if .Values.configuration.existingConfigMap }}
+        - name: own
+          mountPath: /etc/platform/configuration/own
+          readOnly: true
+        {{- end }}
+      {{- end }}
+      securityContext:
+        {{- include "platform.securityContext" (dict "user" 1000 "context" .) | nindent 8 }}
+  {{- if or .Values.global.caBundle.secret .Values.global.caBundle.configMap .Values.configuration.resources .Values.configuration.existingConfigMap }}
+  volumes:
+    {{- include "platform.caVolume" . | nindent 4 }}
+    {{- if .Values.configuration.resources }}
+    - name: values
+      configMap:
+        name: {{ include "platform.fullname" . }}-configuration
+    {{- end }}
+    {{- with .Values.configuration.existingConfigMap }}
+    - name: own
+      configMap:
+        name: {{ . | quote }}
+    {{- end }}
+  {{- end }}
+  {{- include "platform.hostNames" (dict "hosts" .Values.web "context" .) | nindent 2 }}
+{{- end }}
+
+{{/*
 Installs a crew, and follows it until it is online.
 */}}
 {{- define "platform.crewInstaller" -}}

@@ -262,6 +262,23 @@ export async function endStaticToken(
   return ended.length > 0
 }
 
+/**
+ * Revokes the tokens of the organization that no person issued under a name, and that end within
+ * some minutes. Returns their ids.
+ */
+export async function revokeShortTokens(
+  sql: Queryable,
+  { organizationId, name }: { organizationId: number; name: string },
+  minutes: number,
+): Promise<readonly number[]> {
+  const revoked = await sql<{ id: number }[]>`
+    update static_tokens set revoked_at = now()
+    where organization_id = ${organizationId} and name = ${name} and created_by is null
+      and revoked_at is null and expires_at <= now() + ${minutes} * interval '1 minute'
+    returning id`
+  return revoked.map(({ id }) => id)
+}
+
 /** Revokes a token of the organization at once. Returns false when there is no such live token. */
 export async function revokeStaticToken(
   sql: Queryable,

@@ -1,13 +1,22 @@
 import { AppError } from '../../shared/errors.ts'
 import { createApi } from './api.ts'
+import type { Api } from './api.ts'
 import { applyPlan } from './apply-plan.ts'
-import type { Applied } from './apply-plan.ts'
+import type { Applied, Outcome } from './apply-plan.ts'
 import { readDocuments } from './documents.ts'
 import { readKinds } from './kinds.ts'
+import { markAfter, markBefore } from './mark-managed.ts'
 import type { ApplyRequest } from './options.ts'
 import { makePlan } from './plan.ts'
-import type { Plan } from './plan.ts'
-import { printBreak, printOutcome, printPlan, printProblems, toJson } from './print.ts'
+import type { Plan, Step } from './plan.ts'
+import {
+  PROBLEMS_MAX,
+  printBreak,
+  printOutcome,
+  printPlan,
+  printProblems,
+  toJson,
+} from './print.ts'
 import { sortProblems } from './problems.ts'
 import { readFiles } from './read-files.ts'
 
@@ -34,8 +43,11 @@ export async function applyFiles(request: ApplyRequest, output: Output): Promise
     const { files, problems: unread } = await readFiles(request.paths)
     const { documents, problems: unclear } = readDocuments(files)
     const kinds = readKinds(await api('/openapi.json'))
-    const made = await makePlan(documents, { ...request, api, kinds })
-    const problems = sortProblems([...unread, ...unclear, ...made.problems])
+    const known = [...unread, ...unclear]
+    // The platform is not asked about the rest of files that are broken throughout.
+    const rest = known.length > PROBLEMS_MAX ? [] : documents
+    const made = await makePlan(rest, { ...request, api, kinds })
+    const problems = sortProblems([...known, ...made.problems])
     const plan = { steps: made.steps, problems }
     if (plan.problems.length > 0) {
       say.problem(printProblems(plan.problems))
@@ -43,8 +55,9 @@ export async function applyFiles(request: ApplyRequest, output: Output): Promise
     }
     say.result(printPlan(plan))
     if (isDryRun) return end(plan, 0)
-    const report = { ...request, api }
-    const applied = await applyPlan(plan.steps, report, (outcome) => {
+    const calling = { ...request, api }
+    await markBefore(calling, plan.steps)
+    const applied = await applyAndMark(plan.steps, calling, (outcome) => {
       const write = outcome.problem === undefined ? say.result : say.problem
       write(printOutcome(outcome))
     })
@@ -60,5 +73,21 @@ export async function applyFiles(request: ApplyRequest, output: Output): Promise
     say.problem(printProblems([{ message }]))
     const plan = { steps: [], problems: [{ message }] }
     return end(plan, code === 'unavailable' || code === 'timeout' ? UNREACHABLE : REFUSED)
+  }
+}
+
+async function applyAndMark(
+  steps: readonly Step[],
+  calling: ApplyRequest & { readonly api: Api },
+  report: (outcome: Outcome) => void,
+): Promise<Applied> {
+  const applied = await applyPlan(steps, calling, report)
+  if (applied.broken !== undefined) return applied
+  try {
+    await markAfter(calling, steps, applied)
+    return applied
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown
+    return { ...applied, broken: thrown.message }
   }
 }

@@ -17,6 +17,8 @@ export interface Outcome {
 /** What happened to a plan. */
 export interface Applied {
   readonly outcomes: readonly Outcome[]
+  /** The answers to what created rows. */
+  readonly created: ReadonlyMap<ResolvedDocument, Readonly<Record<string, unknown>>>
   /** Why the rest was not tried. */
   readonly broken?: string
 }
@@ -40,10 +42,10 @@ export async function applyPlan(
       report(outcome)
     } catch (thrown) {
       if (!(thrown instanceof AppError) || !isAway(thrown)) throw thrown
-      return { outcomes, broken: thrown.message }
+      return { outcomes, created, broken: thrown.message }
     }
   }
-  return { outcomes }
+  return { outcomes, created }
 
   async function take(step: Step): Promise<Outcome> {
     if (step.action === 'delete' && outcomes.some(({ problem }) => problem !== undefined)) {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { isMap, isScalar, LineCounter, parseAllDocuments } from 'yaml'
-import type { Document as YamlDocument, Node } from 'yaml'
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
+import type { Document as YamlDocument, Node, Pair } from 'yaml'
 import { didYouMean } from '../../shared/closest.ts'
 import { toError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
@@ -81,27 +81,37 @@ function readFile({ path: file, text }: SourceFile): Read {
     if (mistake) {
       const message = `This is not valid YAML: ${mistake.message.split('\n', 1)[0]}`
       problems.push({ ...place(mistake.pos[0]), message })
-    } else if (!isNothing(parsed)) {
-      const at = (...keys: readonly string[]) => place(offsetOf(parsed, keys))
-      const read = readDocument(parsed, at)
-      if ('problems' in read) problems.push(...read.problems)
-      else documents.push(read)
+    } else {
+      for (const [node, value] of writtenIn(parsed)) {
+        const at = (...keys: readonly string[]) => place(offsetOf(node, keys))
+        const read = readDocument(value, at)
+        if ('problems' in read) problems.push(...read.problems)
+        else documents.push(read)
+      }
     }
   }
   return { documents, problems }
 }
 
-/** Returns true where there are only comments. */
-const isNothing = ({ contents }: YamlDocument.Parsed): boolean =>
-  contents === null || (isScalar(contents) && contents.value === null)
+/** Returns one document, each of a list of them, or none where there are only comments. */
+function writtenIn(parsed: YamlDocument.Parsed): readonly (readonly [Node, unknown])[] {
+  const { contents } = parsed
+  if (contents === null || (isScalar(contents) && contents.value === null)) return []
+  const value = toValue(parsed)
+  if (!isSeq(contents) || !Array.isArray(value)) return [[contents, value]]
+  // What was parsed has nodes as items.
+  return contents.items.filter(isNode).map((node, index) => [node, value[index]])
+}
 
 /** Finds where a key is written, or what it is in. */
-function offsetOf({ contents }: YamlDocument.Parsed, keys: readonly string[]): number {
-  let offset = contents?.range[0] ?? 0
-  let node: Node | null = contents
+function offsetOf(document: Node, keys: readonly string[]): number {
+  let offset = document.range?.[0] ?? 0
+  let node: Node | null = document
   for (const key of keys) {
     if (!isMap(node)) break
-    const pair = node.items.find((each) => isScalar(each.key) && each.key.value === key)
+    const pair: Pair | undefined = node.items.find(
+      (each) => isScalar(each.key) && each.key.value === key,
+    )
     if (!pair || !isScalar(pair.key)) break
     offset = pair.key.range?.[0] ?? offset
     // What was parsed has nodes as values.
@@ -111,11 +121,14 @@ function offsetOf({ contents }: YamlDocument.Parsed, keys: readonly string[]): n
 }
 
 function readDocument(
-  parsed: YamlDocument.Parsed,
+  given: unknown,
   at: WantedDocument['at'],
 ): WantedDocument | { problems: Problem[] } {
-  const given = toValue(parsed)
-  if (typeof given === 'string') return { problems: [{ ...at(), message: given }] }
+  if (given instanceof Error || !isObject(given)) {
+    const message =
+      given instanceof Error ? given.message : 'A document has kind, name, parent and spec.'
+    return { problems: [{ ...at(), message }] }
+  }
   const read = v.safeParse(form, given)
   if (read.success) {
     const { parent, ...rest } = read.output
@@ -133,12 +146,11 @@ function describe({ type, expected, message }: v.BaseIssue<unknown>, field: stri
   return expected === 'never' ? `It is not known.${didYouMean(field, KEYS)}` : 'It is required.'
 }
 
-/** Returns the value of a document, or a text that says why it has none. */
+/** Returns the value of what is written, or the error that says why it has none. */
 function toValue(parsed: YamlDocument.Parsed): unknown {
   try {
-    const value: unknown = parsed.toJS({ maxAliasCount: ALIASES_MAX })
-    return isObject(value) ? value : 'A document has kind, name, parent and spec.'
+    return parsed.toJS({ maxAliasCount: ALIASES_MAX })
   } catch (thrown) {
-    return `Its aliases or its depth are too much: ${toError(thrown).message}`
+    return new Error(`Its aliases or its depth are too much: ${toError(thrown).message}`)
   }
 }

@@ -18,6 +18,8 @@ the files.
 ${ADDRESS_USAGE}
   --dry-run          only print what differs
   --prune            delete what no document has, of the kinds of the documents, below their parents
+  --managed-by NAME  mark what the files keep, which pages then say; --prune deletes only what has
+                     the mark of NAME
   --force            change also what was changed since the comparison
   --renew-secrets    set secrets anew, which cannot be compared
   --json             print one JSON object instead of text
@@ -39,12 +41,22 @@ ${ADDRESS_USAGE}
   --help             print this
 `
 
+/** As the platform takes it. */
+const MANAGER = /^[\w.:/@-]{1,100}$/
+
 const ADDRESS = {
   url: { type: 'string' },
   'token-file': { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const
+
+/** Where secrets by reference are. */
+export interface SecretSource {
+  readonly variables: EnvSource
+  /** Documents may name files. */
+  readonly hasFiles: boolean
+}
 
 /** What a person asks `apply` for. */
 export interface ApplyRequest extends Address {
@@ -54,8 +66,9 @@ export interface ApplyRequest extends Address {
   readonly isForced: boolean
   readonly isRenewing: boolean
   readonly json: boolean
-  /** Where secrets by reference are. */
-  readonly source: EnvSource
+  /** The name that marks what the files keep; undefined: nothing is marked. */
+  readonly managedBy: string | undefined
+  readonly secrets: SecretSource
 }
 
 /** Reads the arguments of `apply`; undefined asks for its help. Raises `invalid_request`. */
@@ -69,6 +82,7 @@ export function readApplyRequest(
     prune: { type: 'boolean', default: false },
     force: { type: 'boolean', default: false },
     'renew-secrets': { type: 'boolean', default: false },
+    'managed-by': { type: 'string' },
   } as const
   const wrong = refusalWith(APPLY_USAGE)
   const { values, positionals: paths } = guarded(wrong, () =>
@@ -76,6 +90,12 @@ export function readApplyRequest(
   )
   if (values.help) return undefined
   if (paths.length === 0) throw wrong('Name a file or a directory.')
+  const managedBy = values['managed-by']
+  if (managedBy !== undefined && !MANAGER.test(managedBy)) {
+    throw wrong(
+      `--managed-by has 1 to 100 letters, digits and .:/@_-, not ${JSON.stringify(managedBy)}.`,
+    )
+  }
   return {
     ...readAddress(values, source, wrong),
     paths,
@@ -84,7 +104,8 @@ export function readApplyRequest(
     isForced: values.force,
     isRenewing: values['renew-secrets'],
     json: values.json,
-    source,
+    managedBy,
+    secrets: { variables: source, hasFiles: true },
   }
 }
 

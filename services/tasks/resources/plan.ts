@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { didYouMean } from '../../shared/closest.ts'
-import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
 import type { Api } from './api.ts'
 import type { WantedDocument } from './documents.ts'
 import type { Kind } from './kinds.ts'
+import type { ApplyRequest } from './options.ts'
 import type { Problem } from './problems.ts'
 import { keyOf, quote, resolveDocuments } from './resolve-documents.ts'
 import type { ResolvedDocument } from './resolve-documents.ts'
@@ -49,15 +49,12 @@ export interface Plan {
 }
 
 /** How a plan is made. */
-export interface Planning {
+export interface Planning extends Pick<
+  ApplyRequest,
+  'secrets' | 'isPruning' | 'isRenewing' | 'managedBy'
+> {
   readonly api: Api
   readonly kinds: readonly Kind[]
-  /** Where secrets by reference are. */
-  readonly source: EnvSource
-  /** Deletes what no document has, of their kinds below their parents. */
-  readonly isPruning: boolean
-  /** Sets secrets of rows that are there already, too. */
-  readonly isRenewing: boolean
 }
 
 /** Compares documents with what the platform has. Changes nothing. */
@@ -77,7 +74,7 @@ export async function makePlan(
       else steps.push(each)
     }
   }
-  const deleted = planning.isPruning ? await planDeletions(documents, state) : []
+  const deleted = planning.isPruning ? await planDeletions(documents, state, planning) : []
   return { steps: [...steps, ...deleted], problems: [...problems, ...refused] }
 }
 
@@ -90,9 +87,10 @@ async function planOne(
   planning: Planning,
 ): Promise<Step | Problem[]> {
   const { document, kind, owner, parent } = resolved
-  const rows = isToCome(resolved) ? [] : await state.rows(kind, owner)
+  const rows = isToCome(resolved) ? [] : await readRows(resolved, state)
+  if (typeof rows === 'string') return [{ ...document.at('kind'), field: 'kind', message: rows }]
   const same = rows.filter(({ values }) => values[kind.identity] === document.name)
-  const { values: plain, secrets, problems } = await readSpec(resolved, planning.source)
+  const { values: plain, secrets, problems } = await readSpec(resolved, planning.secrets)
   if (same.length > 1) {
     const message = `There are ${same.length} of them: rename or delete all but one.`
     problems.push({ ...document.at('name'), field: 'name', message })
@@ -116,6 +114,19 @@ async function planOne(
   }
   const compared = await compare(base, Object.keys(secrets), planning)
   return Array.isArray(compared) ? compared : { ...base, ...compared }
+}
+
+/** Returns the rows of the kind of a document, or why the token may not read them. */
+async function readRows(
+  { kind, owner }: ResolvedDocument,
+  state: State,
+): Promise<readonly RemoteRow[] | string> {
+  try {
+    return await state.rows(kind, owner)
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.details?.['status'] === 403) return thrown.message
+    throw thrown
+  }
 }
 
 /** Compares a row with what is wanted of it, as the platform would keep that. */
@@ -213,10 +224,14 @@ function changesOf({ fields }: Kind, kept: Step['body'], row?: RemoteRow): Field
   })
 }
 
-/** Plans the end of what no document has: of the kinds of documents, below the parents of any. */
+/**
+ * Plans the end of what no document has: of the kinds of documents, below the parents of any. With
+ * a name, only of what has its mark.
+ */
 async function planDeletions(
   documents: readonly ResolvedDocument[],
   state: State,
+  { managedBy }: Planning,
 ): Promise<Step[]> {
   const kept = new Set(
     documents.map(({ document, kind, owner }) => keyOf(kind, owner?.id, document.name)),
@@ -233,6 +248,7 @@ async function planDeletions(
       for (const row of await state.rows(kind, owner)) {
         const name = nameOf(kind, row)
         if (name === undefined || kept.has(keyOf(kind, owner?.id, name))) continue
+        if (managedBy !== undefined && row.values['managed_by'] !== managedBy) continue
         const what = { kind, name, parent: owner?.name, owner, row }
         steps.push({ action: 'delete', ...what, resolved: undefined, body: {}, changes: [] })
       }

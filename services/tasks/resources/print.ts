@@ -4,7 +4,8 @@ import { problemLine } from './problems.ts'
 import type { Problem } from './problems.ts'
 
 const VALUE_LENGTH_MAX = 200
-const PROBLEMS_MAX = 200
+/** As many problems are printed. */
+export const PROBLEMS_MAX = 200
 const ACTIONS = ['create', 'change', 'delete', 'unchanged'] as const
 const DONE = { create: 'created', change: 'changed', delete: 'deleted', unchanged: 'unchanged' }
 

@@ -1,12 +1,12 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import * as v from 'valibot'
-import type { EnvSource } from '../../shared/env.ts'
 import { toError } from '../../shared/errors.ts'
 
 import { didYouMean } from '../../shared/closest.ts'
 import type { WantedDocument } from './documents.ts'
 import type { Kind } from './kinds.ts'
+import type { SecretSource } from './options.ts'
 import type { Problem } from './problems.ts'
 import type { ResolvedDocument } from './resolve-documents.ts'
 
@@ -29,7 +29,7 @@ interface ReadSpec {
 /** Reads the values of a document, and its secrets from where it says that they are. */
 export async function readSpec(
   { document, kind }: ResolvedDocument,
-  source: EnvSource,
+  source: SecretSource,
 ): Promise<ReadSpec> {
   const isField = Object.hasOwn(kind.fields, kind.identity)
   const values: Record<string, unknown> = isField ? { [kind.identity]: document.name } : {}
@@ -72,15 +72,16 @@ function specProblems({ spec, at }: WantedDocument, { identity, fields }: Kind):
  */
 async function readSecret(
   given: unknown,
-  { file, source }: { readonly file: string; readonly source: EnvSource },
+  { file, source }: { readonly file: string; readonly source: SecretSource },
 ): Promise<string> {
   const parsed = v.safeParse(reference, given)
   if (!parsed.success) throw new Error(`A secret is not written into a document. ${HOW}.`)
   if ('env' in parsed.output) {
-    const value = source[parsed.output.env]
+    const value = source.variables[parsed.output.env]
     if (value) return value
     throw new Error(`The variable ${parsed.output.env} is not set, or empty.`)
   }
+  if (!source.hasFiles) throw new Error('No files are read here. Write {env: NAME}.')
   const path = resolve(dirname(file), parsed.output.file)
   try {
     if ((await stat(path)).size > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX} bytes`)

@@ -4,6 +4,7 @@ import { readJson } from '../../shared/http/json-body.ts'
 import { requireAdministratorCall } from '../gate/callers/administrator.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
+import { mark, markAll } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
@@ -26,8 +27,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   declaration: Declaration<Owner, Given, Row, Of>,
   deps: WebDeps,
 ): Hono<OrganizationCall> {
-  const { under, verbs, actions, rights } = declaration
-  const { list: listName, segment } = namesOf(declaration.kind)
+  const { kind, under, verbs, actions, rights } = declaration
+  const { list: listName, segment } = namesOf(kind)
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
@@ -45,8 +46,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
 
   routes.get(list, mayRead, authenticate, async (c) => {
     const call = await open(c)
-    const rows = await verbs.list(call)
-    return c.json({ [listName]: rows.map((row) => documentOf(declaration, call.owner, row)) })
+    const rows = (await verbs.list(call)).map((row) => documentOf(declaration, call.owner, row))
+    return c.json({ [listName]: await markAll(call.sql, { ...c.var.caller, kind }, rows) })
   })
   having(verbs.create).post(list, mayChange, authenticate, async (c) => {
     const call = await open(c)
@@ -58,7 +59,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   })
   routes.all(list, authenticate, refuseAllBut({ POST: verbs.create }))
 
-  routes.get(one, mayRead, authenticate, async (c) => c.json(show(c, await find(c))))
+  routes.get(one, mayRead, authenticate, async (c) => c.json(await show(c, await find(c))))
   having(verbs.change).put(one, mayChange, authenticate, async (c) => {
     const found = await find(c)
     const values = await read(c)
@@ -90,7 +91,7 @@ const refuseAllBut = (verbs: Readonly<Record<string, unknown>>) =>
 function createAnswers<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
 ) {
-  const { verbs, secret } = declaration
+  const { kind, verbs, secret } = declaration
 
   /** The values as they would be kept, of a row that is there or of a new one. */
   async function look(call: Call<Owner>, values: Values<Of>, row?: Row) {
@@ -98,9 +99,9 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
     return shownValues(declaration, await verbs.read(call, values))
   }
 
-  function show(c: Context, { call, row }: Found<Owner, Row>): Record<string, unknown> {
+  async function show(c: Context, { call, row }: Found<Owner, Row>) {
     c.header('etag', `"${versionOf(declaration, row)}"`)
-    return documentOf(declaration, call.owner, row)
+    return mark(call.sql, { ...c.get('caller'), kind }, documentOf(declaration, call.owner, row))
   }
 
   /** The row as it is now, with a secret that was made just now. */
@@ -108,7 +109,7 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
     const now = (await verbs.find(call, String(row.id))) ?? row
     const sent = secret?.isMailed && { mailed: made.mailed?.isSent ?? null }
     const once = secret && made.secret && { [secret.key]: made.secret, ...sent }
-    return { ...show(c, { call, row: now }), ...once }
+    return { ...(await show(c, { call, row: now })), ...once }
   }
 
   return { look, show, showNow }

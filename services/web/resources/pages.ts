@@ -16,6 +16,7 @@ import {
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { mailedBox } from '../console/frame/new-link-page.ts'
+import { managedBox } from '../managed/marks.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
 import type { MailedLink } from '../mail/mail-link.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
@@ -137,7 +138,7 @@ export async function rowPage<Owner, Row extends Identified>(
   const entered = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
-    ${problemBox(problem)}
+    ${await managedBox(shown.kind, view)} ${problemBox(problem)}
     ${verbs.change ? formOf(entered, { ...view, ...words, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
   const [, , wrong] = state(row)

@@ -1,4 +1,5 @@
 import { backups } from './backups.ts'
+import { configuration } from './configuration.ts'
 import { crewImages } from './crew-images.ts'
 import { evictions } from './evictions.ts'
 import { faults } from './faults.ts'
@@ -17,6 +18,7 @@ export const steps: readonly Step[] = [
   ...crewImages,
   ...network,
   ...upgrades,
+  ...configuration,
   ...evictions,
   ...backups,
   ...faults,

@@ -168,6 +168,13 @@ const PARTS: Readonly<Record<string, fc.Arbitrary<object>>> = {
       rest.labelSelector && matchLabelKeys ? { ...rest, matchLabelKeys } : rest,
     ),
   IngressTLS: fc.record({ secretName: name('tls'), hosts: fc.constant(['x.example.com']) }),
+  ResourceDocument: fc.record({
+    kind: fc.constantFrom('webhook', 'llm_connection'),
+    name: name('row'),
+    spec: fc.dictionary(name('k'), fc.oneof(text, fc.constantFrom(1, 0.5, true, [], {}, [{}])), {
+      maxKeys: 3,
+    }),
+  }),
   object: fc.record({
     apiVersion: fc.constant('v1'),
     kind: fc.constant('ConfigMap'),

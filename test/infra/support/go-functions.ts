@@ -21,7 +21,7 @@ export function print(value: unknown): string {
 
 /** As `encoding/json`: keys in order, and what HTML could misread escaped. */
 function toJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map((item) => toJson(item)).join(',')}]`
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
     return `{${entries.map(([key, item]) => `${toJson(key)}:${toJson(item)}`).join(',')}}`
@@ -30,6 +30,18 @@ function toJson(value: unknown): string {
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+}
+
+/** As `json.MarshalIndent` with two blanks. */
+function toPrettyJson(value: unknown, depth = 0): string {
+  const at = (more: number): string => `\n${'  '.repeat(depth + more)}`
+  const lines = (items: List): string =>
+    items.length === 0 ? '' : at(1) + items.join(`,${at(1)}`) + at(0)
+  if (Array.isArray(value)) return `[${lines(value.map((item) => toPrettyJson(item, depth + 1)))}]`
+  if (typeof value !== 'object' || value === null) return toJson(value)
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  const members = entries.map(([key, item]) => `${toJson(key)}: ${toPrettyJson(item, depth + 1)}`)
+  return `{${lines(members)}}`
 }
 
 /** Fails as Go does where the kinds differ. */
@@ -111,6 +123,7 @@ export const createFunctions = (include: (name: string, dot: unknown) => string)
   sha256sum: (text: string) => createHash('sha256').update(text).digest('hex'),
   fromYaml: (text: string): unknown => parse(text, { version: '1.1' }),
   toJson,
+  toPrettyJson: (value: unknown) => toPrettyJson(value),
   toString: print,
   toYaml: (value: unknown) =>
     escaped(

@@ -8,6 +8,7 @@ import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { crewRoutes } from '../crews/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { limitRoutes } from './limit-routes.ts'
+import { managedRoutes } from './managed-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
@@ -64,6 +65,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
   routes.route('/', limitRoutes(deps))
+  routes.route('/', managedRoutes(deps))
   routes.route('/', crewRoutes(deps))
   for (const noun of NOUNS) routes.route('/', noun.read(resourceApi(deps)))
   return routes

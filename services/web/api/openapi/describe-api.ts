@@ -6,6 +6,7 @@ import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
+import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
@@ -46,6 +47,7 @@ export function describeApi(config: Config) {
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
       ...LIMIT_PATHS,
+      ...MANAGED_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
@@ -60,6 +62,7 @@ export function describeApi(config: Config) {
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
         ...LIMIT_SCHEMAS,
+        ...MANAGED_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,

@@ -65,6 +65,7 @@ function schemasOf<Owner, Row extends Identified>({
     ...schemasOfFacts(under.facts),
     ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
     ...schemasOfFacts(facts),
+    managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
   }
   const once = secret && { [secret.key]: shownOnce, ...(secret.isMailed && { mailed }) }
   return {

@@ -11,7 +11,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from './notices.ts'
 
 /** A right of people, whatever the organization or in it. */
-type PeopleRight = Exclude<Right, 'anybody' | 'token' | 'platform-admin'>
+export type PeopleRight = Exclude<Right, 'anybody' | 'token' | 'platform-admin'>
 
 /** A form that changes something. */
 export interface FormAction<Found, Result> {

@@ -4,6 +4,10 @@ import { AppError } from '../../../shared/errors.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { scopesAt } from '../../resources/rights.ts'
 
+/** What says which resources files keep: `apply --prune` deletes no others. */
+const MANAGED = '/designer/v2/managed/'
+/** Files name automations by their slugs: a token that keeps settings in files reads the list. */
+const PARENTS = '/designer/v2/automations'
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Returns the scopes of which a token of an organization needs one for a call. */
@@ -11,8 +15,10 @@ export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
   const found = NOUNS.flatMap((noun) => noun.read(scopesAt(path)))
-  const [scope = 'design', ...others] = found.length > 0 ? found : (['design', 'read'] as const)
-  if (isRead) return [...new Set([...others, scope])]
+  const other = path.startsWith(MANAGED) ? 'settings' : 'design'
+  const [scope = other, ...others] = found.length > 0 ? found : ([other, 'read'] as const)
+  const more = path === PARENTS ? (['settings'] as const) : []
+  if (isRead) return [...new Set<TokenScope>([...others, scope, ...more])]
   return path.endsWith('/executions') ? ['kickoff'] : [scope]
 }
 

@@ -35,6 +35,7 @@ beforeEach(async () => {
   await platform.sql`delete from schedules`
   await platform.sql`delete from webhooks`
   await platform.sql`delete from automation_oauth`
+  await platform.sql`delete from managed_resources`
 })
 
 const run = createRunner(() => ({ url: gate.url, token }))
@@ -84,6 +85,61 @@ describe('the task apply', () => {
     const again = await run.apply(files)
     expect(again.result).toBe('0 to create, 0 to change, 0 to delete, 2 unchanged.\n')
     expect(await countChanges()).toBe(2)
+  })
+
+  it('takes what export prints as JSON: a list of documents', async () => {
+    await run.apply(yaml(schedule('Each workday'), webhook(HOOK, ['run_failed'])))
+    const kinds = ['--kind', 'schedule', '--kind', 'webhook']
+    const listed = await run.export('--json', ...kinds)
+    const again = await run.apply({ 'all.json': listed })
+    expect(again.result).toBe('0 to create, 0 to change, 0 to delete, 2 unchanged.\n')
+    const wrong = await run.apply({ 'all.json': listed.replaceAll('"missed"', '"misses"') })
+    expect(wrong.problem).toMatch(
+      /^all\.json:9:7: spec\.misses: It is not known\. Did you mean missed\?/,
+    )
+  })
+
+  it('marks what the files keep for one name, and nothing with --dry-run', async () => {
+    const managers = async () =>
+      (await platform.sql`select managed_by from managed_resources order by 1`).map(
+        ({ managedBy }) => managedBy,
+      )
+    const both = yaml(schedule('A'), schedule('B'))
+    await run.apply(both, '--managed-by', 'ci', '--dry-run')
+    expect(await managers()).toEqual([])
+    await run.apply(both, '--managed-by', 'ci')
+    await run.apply(yaml(schedule('B')), '--managed-by', 'github.com/acme/crews')
+    expect(await managers()).toEqual(['ci', 'github.com/acme/crews'])
+    // What another name has taken over is not deleted.
+    const pruned = await run.apply(yaml(schedule('C')), '--managed-by', 'ci', '--prune')
+    expect(pruned.result).toContain('deleted schedule "A" of acme-digest\n')
+    expect(pruned.result).not.toContain('"B"')
+    expect(await managers()).toEqual(['ci', 'github.com/acme/crews'])
+  })
+
+  it('changes nothing when it may not mark, and finds again what it was to delete', async () => {
+    await run.apply(yaml(webhook(HOOK, ['run_failed'])), '--managed-by', 'ci')
+    gate.watch(async ({ method }) => (method === 'DELETE' ? 'break' : undefined))
+    const other = yaml(webhook(`${HOOK}/2`, ['run_failed']))
+    const broken = await run.apply(other, '--managed-by', 'ci', '--prune')
+    expect(broken.code).toBe(3)
+    gate.watch(async () => {})
+    const next = await run.apply(other, '--managed-by', 'ci', '--prune')
+    expect(next.result).toContain(`deleted webhook "${HOOK}" of acme-digest\n`)
+    token = await issueStaticToken(platform.sql, {
+      organizationId: platform.acme.organizationId,
+      deploymentId: null,
+      name: 'design',
+      createdBy: null,
+      scopes: ['design'],
+    })
+    const before = await countChanges()
+    const refused = await run.apply(yaml(schedule('A')), '--managed-by', 'ci')
+    expect(refused.code).toBe(2)
+    expect(refused.problem).toBe(
+      'The token lacks the scope settings. Issue one that has it.\nNothing was changed.\n',
+    )
+    expect(await countChanges()).toBe(before)
   })
 
   it('changes fields, and compares them as the platform keeps them', async () => {
@@ -248,7 +304,7 @@ describe('documents that are not good', () => {
       /^a\.yaml:\d+:1: parent: A schedule has a parent: write the slug of its automation\.$/,
       /^b\.yaml:3:1: This is not valid YAML: /,
       /^c\.yaml:1:1: Its aliases or its depth are too much/,
-      /^d\.yml:1:1: A document has kind, name, parent and spec\.$/,
+      /^d\.yml:1:3: A document has kind, name, parent and spec\.$/,
       /^d\.yml:5:1: A document has kind, name, parent and spec\.$/,
     ]
     for (const pattern of wanted) {

@@ -226,6 +226,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
       headers: { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' },
       body: '{"queued_runs": 100}',
     }),
+  'PUT /designer/v2/managed/:manager': json('PUT', { resources: [{ kind: 'webhook', id: '1' }] }),
   'PUT /designer/v2/budgets/:period': json('PUT', { tokens_max: 1000 }),
   'DELETE /designer/v2/budgets/:period': json('DELETE'),
   'PUT /designer/v2/automations/:automationId/budgets/:period': json('PUT', { tokens_max: 1000 }),

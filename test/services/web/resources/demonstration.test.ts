@@ -216,7 +216,16 @@ describe('a noun that is declared', () => {
     expect(schemas).toMatchObject({
       ReminderRequest: { required: ['note', 'channel'], properties: { days: { default: [] } } },
       Reminder: {
-        required: ['id', 'version', 'automation_id', 'note', 'channel', 'days', 'paused_at'],
+        required: [
+          'id',
+          'version',
+          'automation_id',
+          'note',
+          'channel',
+          'days',
+          'paused_at',
+          'managed_by',
+        ],
       },
     })
     const parent = { path: '/designer/v2/automations', list: 'automations', name: 'slug' }

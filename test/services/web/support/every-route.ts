@@ -98,6 +98,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     llmConnectionId: ids.connection,
     connectionId: connection,
     deliveryId: ids.message,
+    manager: 'ci',
     period: 'day',
     name: 'report.md',
     stream: 'build',

@@ -3,11 +3,10 @@ import type { AuditEntry } from '../../../../platform/audit/audit.ts'
 import type { User } from '../../../../platform/people/users.ts'
 import { AppError } from '../../../../shared/errors.ts'
 import type { Queryable } from '../../../../shared/postgres/database.ts'
-import type { Right } from '../../../gate/callers/right.ts'
 import type { WebDeps } from '../../../context.ts'
 import { csrfField } from '../parts.ts'
 import type { Html } from '../parts.ts'
-import type { Room } from '../room.ts'
+import type { PeopleRight, Room } from '../room.ts'
 import { isIdCursor } from './page-request.ts'
 
 /** The part of an address that a list is filtered with, under a name. */
@@ -19,7 +18,7 @@ export interface KeptFilter {
 
 /** The filters of a list: those of one person, or those that all members share. */
 export interface FilterShelf {
-  readonly right: Right
+  readonly right: PeopleRight
   /** Where they are sent to: `/run-filters`. */
   readonly path: string
   /** The page of the list. */

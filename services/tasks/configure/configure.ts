@@ -1,0 +1,75 @@
+import { OPERATOR, writeAudit } from '../../platform/audit/audit.ts'
+import { revokeShortTokens } from '../../platform/automations/static-tokens.ts'
+import { ensureDefaultOrganization } from '../../platform/people/organizations.ts'
+import type { EnvSource } from '../../shared/env.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Database, Transaction } from '../../shared/postgres/database.ts'
+import { issueRecorded } from '../create-token.ts'
+import type { ConfigurationConfig } from '../env.ts'
+import { applyFiles } from '../resources/apply-files.ts'
+import type { Output } from '../resources/apply-files.ts'
+import { readApplyRequest } from '../resources/options.ts'
+import { waitForWeb } from './wait-for-web.ts'
+
+/** What manages the resources: their pages say so. */
+const MANAGER = 'configuration'
+const TOKEN_NAME = 'Configuration of the installation'
+/** Enough for 10,000 documents; what a crash leaves behind ends by then. */
+const TOKEN_MINUTES = 15
+/** Clocks of the database and of this machine may differ by the rest. */
+const SHORT_MINUTES = 60
+/** Documents name variables without it, and no others: the password of the database is beside. */
+const SECRET_PREFIX = 'CONFIGURATION_SECRET_'
+
+interface Configuration {
+  readonly env: ConfigurationConfig
+  /** Files, directories and options of `apply`. */
+  readonly args: readonly string[]
+  readonly source: EnvSource
+  readonly output: Output
+  readonly log: Log
+}
+
+/**
+ * Gives the first organization what files say, with a token that is for this alone, and returns the
+ * exit code of `apply`. A token that a former run left behind ends before, and with it that run.
+ */
+export async function configure(
+  sql: Database,
+  { env, args, source, output, log }: Configuration,
+): Promise<number> {
+  const { PLATFORM_URL: url, PLATFORM_VERSION: version } = env
+  await waitForWeb({ url, version, timeoutMs: env.WEB_WAIT_SECONDS * 1000 }, log)
+  const { id: organizationId, name: organization } = await ensureDefaultOrganization(sql)
+  const token = await sql.begin(async (tx) => {
+    await endTokens(tx, organizationId)
+    const expiresAt = new Date(Date.now() + TOKEN_MINUTES * 60_000)
+    const limits = { scopes: ['settings'], expiresAt, networks: [] } as const
+    return issueRecorded(tx, { ...limits, organizationId, name: TOKEN_NAME })
+  })
+  try {
+    const address = { PLATFORM_URL: url, PLATFORM_API_TOKEN: token }
+    const request = readApplyRequest([...args, '--managed-by', MANAGER], address)
+    if (!request) return 0
+    log.info({ organization, paths: request.paths }, 'applying the configuration')
+    const secrets = { variables: secretsIn(source), hasFiles: false }
+    return await applyFiles({ ...request, secrets }, output)
+  } finally {
+    await sql.begin((tx) => endTokens(tx, organizationId))
+  }
+}
+
+async function endTokens(tx: Transaction, organizationId: number): Promise<void> {
+  const ended = await revokeShortTokens(tx, { organizationId, name: TOKEN_NAME }, SHORT_MINUTES)
+  for (const id of ended) {
+    const target = { kind: 'static_token', id, name: TOKEN_NAME }
+    await writeAudit(tx, OPERATOR, { action: 'static_token_deleted', organizationId, target })
+  }
+}
+
+const secretsIn = (source: EnvSource): EnvSource =>
+  Object.fromEntries(
+    Object.entries(source).flatMap(([name, value]) =>
+      name.startsWith(SECRET_PREFIX) ? [[name.slice(SECRET_PREFIX.length), value]] : [],
+    ),
+  )
