@@ -41,7 +41,7 @@ export function releasePill({ running, shared }: Release, number: number): Html 
 /** The section of a published version: what runs, and how to give this one its share. */
 export function releaseSection(
   { session, project, version }: ReleasePage,
-  { release, compared }: ReleaseView,
+  { release }: Pick<ReleaseView, 'release'>,
 ): Html | string {
   const { running, shared } = release
   const { number } = version
@@ -50,7 +50,6 @@ export function releaseSection(
   return html`<section class="card" aria-labelledby="release">
     <div class="card-head"><h2 id="release">Release</h2></div>
     <p class="hint">${sentence(project, release, number)}</p>
-    ${shared ? comparison(shared, compared) : ''}
     ${
       number === running
         ? ''
@@ -85,13 +84,12 @@ function sentence(project: Project, { running, shared }: Release, number: number
       : html`<a href="${versionPath(project, of)}">Version ${of}</a>`
   if (running === null) return html``
   if (shared === null) return html`${link(running)} takes all calls.`
-  return html`${link(shared.number)} takes ${shared.percent} of 100 calls since
-  ${time(shared.startedAt)}${
+  const chosen =
     shared.stickyInput === null
       ? ''
       : html`, chosen by the input <code>${shared.stickyInput}</code>`
-  }.
-  ${link(running)} takes the others.`
+  return html`${link(shared.number)} takes ${shared.percent} of 100 calls${chosen}. ${link(running)}
+  takes the others.`
 }
 
 const stickySelect = ({ definition }: Version, shared: SharedVersion | null): Html =>
@@ -109,39 +107,45 @@ const stickySelect = ({ definition }: Version, shared: SharedVersion | null): Ht
     <span class="hint">Equal values get the same version, also when the share grows.</span>
   </label>`
 
-/** What became of the calls since, side by side. */
-const comparison = ({ number: shared }: SharedVersion, rows: readonly VersionRuns[]): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Calls since then
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Version</th>
-        <th scope="col" class="number">Calls</th>
-        <th scope="col" class="number">Failed</th>
-        <th scope="col" class="number">Half within</th>
-        <th scope="col" class="number">Tokens</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(
-        ({ number, runs, ended, failed, medianSeconds, tokens }) =>
-          html`<tr>
-            <td class="lead">
-              ${number}${number === shared ? html` <span class="sub">share</span>` : ''}
-            </td>
-            <td data-label="Calls" class="number">${count(runs)}</td>
-            <td data-label="Failed" class="number">
-              ${ended === 0 ? '–' : `${((100 * failed) / ended).toFixed(1)} %`}
-            </td>
-            <td data-label="Half within" class="number">
-              ${medianSeconds === null ? '–' : `${medianSeconds.toFixed(1)} s`}
-            </td>
-            <td data-label="Tokens" class="number">
-              ${tokens === null ? '–' : count(Math.round(tokens))}
-            </td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+/** What became of the calls of both versions, side by side; nothing where one takes them all. */
+export function comparisonSection({ release: { shared }, compared }: ReleaseView): Html | string {
+  if (shared === null) return ''
+  return html`<section class="card flush" aria-labelledby="compared">
+    <div class="card-head">
+      <h2 id="compared">Calls since</h2>
+      <span class="hint">${time(shared.startedAt)}</span>
+    </div>
+    <table class="list">
+      <caption class="unseen">
+        Calls by version
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Version</th>
+          <th scope="col" class="number">Calls</th>
+          <th scope="col" class="number">Failed</th>
+          <th scope="col" class="number">Half within</th>
+          <th scope="col" class="number">Tokens</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${compared.map(
+          ({ number, runs, ended, failed, medianSeconds, tokens }) =>
+            html`<tr>
+              <td class="lead">Version ${number}</td>
+              <td data-label="Calls" class="number">${count(runs)}</td>
+              <td data-label="Failed" class="number">
+                ${ended === 0 ? '–' : `${((100 * failed) / ended).toFixed(1)} %`}
+              </td>
+              <td data-label="Half within" class="number">
+                ${medianSeconds === null ? '–' : `${medianSeconds.toFixed(1)} s`}
+              </td>
+              <td data-label="Tokens" class="number">
+                ${tokens === null ? '–' : count(Math.round(tokens))}
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </section>`
+}

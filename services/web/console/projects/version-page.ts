@@ -16,7 +16,7 @@ import { editor, problemList } from './editor.ts'
 import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
-import { percentSelect, releasePill, releaseSection } from './release-section.ts'
+import { comparisonSection, percentSelect, releasePill, releaseSection } from './release-section.ts'
 import type { ReleaseView } from './release-section.ts'
 import { testSection } from './test-section.ts'
 import type { DraftTests } from './test-section.ts'
@@ -156,6 +156,7 @@ const publishSection = ({ session, version, release }: VersionPage, path: string
 const published = (view: VersionPage): Html =>
   html`<div class="columns side-first">
     <div>
+      ${comparisonSection(view)}
       <section class="card" aria-label="Definition">
         ${copyable('Definition', definitionText(view.version.definition))}
       </section>

@@ -178,7 +178,8 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
       if (!(thrown instanceof AppError) || thrown.code !== 'unprocessable') throw thrown
       return refuse(c, own, { problems: problemsOf(thrown) })
     }
-    const notice = withFormer('version-published', running)
+    const isShared = running !== null && share.percent < 100
+    const notice = withFormer(isShared ? 'version-shared' : 'version-published', running)
     return c.redirect(`${versionPath(own.project, number)}?notice=${notice}`, 303)
   })
 

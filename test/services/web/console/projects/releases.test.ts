@@ -61,9 +61,9 @@ describe('the release of a version', () => {
 
   it('gives it a share, shows both side by side, and ends by a button', async () => {
     const at = await publish({ percent: '10' })
-    expect(at).toBe(`${path}/versions/3?notice=version-published&former=1`)
+    expect(at).toBe(`${path}/versions/3?notice=version-shared&former=1`)
     const shown = await page(at)
-    expect(shown).toContain('This version takes 10 of 100 calls since')
+    expect(shown).toContain('This version takes 10 of 100 calls.')
     expect(shown).toContain('Version 1</a> takes the others.')
     expect(await page(path)).toMatch(/Version 3<\/a>.*?10 of 100 calls/)
     const more = await ada.post(`${path}/versions/3/release`, {
@@ -71,7 +71,7 @@ describe('the release of a version', () => {
       sticky_input: 'topic',
     })
     expect(await page(more.headers.get('location') ?? '')).toContain(
-      'chosen by the input <code>topic</code>',
+      'calls, chosen by the input <code>topic</code>.',
     )
     const ended = await ada.post(`${path}/release/end`)
     expect(await page(ended.headers.get('location') ?? '')).toContain('The share is taken back.')
