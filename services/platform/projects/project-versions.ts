@@ -5,6 +5,8 @@ import type { Automation } from '../automations/automations.ts'
 import { parseCrewDefinition } from '../definitions/crew-definition.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { deployProject } from './project-automations.ts'
+import { endRelease, findRelease, lockProject, releaseVersion } from './releases.ts'
+import type { Share } from './releases.ts'
 import { ensureProject } from './projects.ts'
 import type { ProjectKey } from './projects.ts'
 
@@ -207,21 +209,25 @@ export async function pinDraft(
   return { key, definition: draft.definition, pinned: await pin(draft.definition) }
 }
 
+/** How a version is published. */
+export interface Publication {
+  readonly note?: string | null
+  /** @default all calls */
+  readonly share?: Share | undefined
+}
+
 /**
- * Publishes a draft: it cannot change any more, and the automations of its project run the newest
- * published version from then on. Raises `conflict` for a published version and one that changed
- * since it was read, and `not_found`.
+ * Publishes a draft: it cannot change any more, and if it is the newest, the automations of its
+ * project run it from then on, or give it a share of their calls. Raises `conflict` for a published
+ * version and one that changed since it was read, and `not_found`.
  */
 export async function publishDraft(
   sql: Queryable,
   { key, definition, pinned }: PinnedDraft,
-  note: string | null = null,
+  { note = null, share }: Publication = {},
 ): Promise<Version> {
   return inTransaction(sql, async (tx) => {
-    // One after the other, so that automations never go back to an older version.
-    await tx`
-      select from projects
-      where id = ${key.projectId} and organization_id = ${key.organizationId} for update`
+    await lockProject(tx, key)
     const [published] = await tx<Version[]>`
       update project_versions set published_at = now(), note = ${note},
         definition = ${JSON.stringify(pinned)}::text::jsonb
@@ -229,7 +235,16 @@ export async function publishDraft(
         and definition = ${JSON.stringify(definition)}::text::jsonb
       returning ${columns(tx)}`
     if (!published) return refuse(tx, key)
-    await deployProject(tx, key)
+    const { running } = await findRelease(tx, key)
+    const newest = await findPublishedVersion(tx, key.projectId)
+    // Automations never go back to an older version by themselves.
+    if (running !== null && newest?.number !== key.number) return published
+    if (running !== null && share && share.percent < 100) {
+      await releaseVersion(tx, key, share)
+    } else {
+      await deployProject(tx, key)
+      await endRelease(tx, key)
+    }
     return published
   })
 }

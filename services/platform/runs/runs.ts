@@ -167,7 +167,7 @@ const queueRun = (sql: Queryable, request: Kickoff): Promise<string> =>
 /** One that goes on where another one left off is of that one's version. */
 async function insertRun(
   sql: Queryable,
-  { deploymentId, inputs: given, versionId, origin, starter }: Kickoff,
+  { deploymentId, inputs: given, versionId, origin, starter, idempotencyKey }: Kickoff,
 ): Promise<string> {
   const { trigger = null, id: starterId = null, name: starterName = null } = starter ?? {}
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
@@ -177,7 +177,8 @@ async function insertRun(
       insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
         project_version_id)
       select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
-        ${versionId ?? null}::int
+        coalesce(${versionId ?? null}::int, released_version(
+          ${deploymentId}, ${idempotencyKey ?? null}, ${inputs}::text::jsonb))
       where ${isStaying(sql, deploymentId)} returning id`
     return idOf(row)
   }

@@ -87,6 +87,14 @@ function readLimit(c: Context): number {
   throw new AppError('invalid_request', `limit is a number from 1 to ${PAGE.max}.`)
 }
 
+/** Reads the share of the calls that a version takes. Raises `invalid_request`. */
+export function readPercent(c: Context): number {
+  const text = readSingle(c, 'percent') ?? '100'
+  const percent = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (percent >= 1 && percent <= 100) return percent
+  throw new AppError('invalid_request', 'percent is a number from 1 to 100.')
+}
+
 function readSingle(c: Context, name: string): string | undefined {
   const given = c.req.queries(name) ?? []
   if (given.length <= 1) return given[0]

@@ -16,6 +16,7 @@ import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
+import { designerReleaseRoutes } from './release-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
@@ -61,6 +62,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.all('/projects/:projectId', authenticate, refuseMethod('GET, HEAD'))
 
   routes.route('/', designerVersionRoutes(deps))
+  routes.route('/', designerReleaseRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))

@@ -17,7 +17,7 @@ import { createAudited } from '../../gate/callers/audited.ts'
 import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { versionDocument, versionSummary } from './documents.ts'
-import { readDefinition, readNumber, readNumberPage, toPage } from './requests.ts'
+import { readDefinition, readNumber, readNumberPage, readPercent, toPage } from './requests.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
@@ -90,9 +90,11 @@ function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
 
   routes.post(path, declareRight('editor'), authenticate, async (c) => {
     const key = versionKey(c)
+    const percent = readPercent(c)
     const draft = await pinDraft(sql, key, pinOf(key.organizationId))
     const entry = versionEntry('version_published', key)
-    const version = await audited(c.var, (tx) => publishDraft(tx, draft), entry)
+    const share = { percent, stickyInput: null }
+    const version = await audited(c.var, (tx) => publishDraft(tx, draft, { share }), entry)
     return c.json(versionDocument(version))
   })
   routes.all(path, authenticate, refuseMethod('POST'))

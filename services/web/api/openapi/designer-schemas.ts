@@ -1,4 +1,6 @@
 import { crewDefinitionSchema } from '../../../platform/definitions/crew-definition-schema.ts'
+import { toJsonSchema } from '@valibot/to-json-schema'
+import { releaseBody } from '../designer/release-routes.ts'
 import { PROJECT_NAME } from '../../../platform/projects/projects.ts'
 import { PROBLEM_LEVELS } from '../../../platform/projects/crewai/report.ts'
 import {
@@ -54,6 +56,45 @@ const importProblem = {
 }
 const problems = list(schema('ImportProblem'))
 
+const perhapsNumber = nullable('number')
+
+/** The schemas of what takes the calls of a project. */
+const releaseSchemas = () => ({
+  ReleaseRequest: {
+    ...toJsonSchema(releaseBody, { errorMode: 'ignore', typeMode: 'input' }),
+    description:
+      'The share of the calls that a version takes. `sticky_input` names the input by whose value ' +
+      'calls are chosen, so that equal ones get the same version; null: the Idempotency-Key or, ' +
+      'without one, chance.',
+  },
+  Release: closed({
+    running_version: nullable('integer', { description: 'Null: the project has no automation.' }),
+    shared: {
+      oneOf: [
+        { type: 'null' },
+        closed({
+          version: integer,
+          percent: integer,
+          sticky_input: nullable('string'),
+          started_at: moment,
+          runs: list(
+            closed({
+              version: integer,
+              runs: integer,
+              ended: integer,
+              failed: integer,
+              median_seconds: perhapsNumber,
+              mean_tokens: perhapsNumber,
+            }),
+          ),
+        }),
+      ],
+      description:
+        'The version that takes a share, and what became of the calls since, by version.',
+    },
+  }),
+})
+
 /** Returns the schemas of the designer API. */
 export const designerSchemas = () => ({
   CrewDefinition: {
@@ -83,6 +124,7 @@ export const designerSchemas = () => ({
     created_at: moment,
   }),
   ProjectList: page('projects', 'Project'),
+  ...releaseSchemas(),
   VersionRequest: closed({ definition }),
   VersionSummary: closed(versionSummary),
   Version: closed({ ...versionSummary, definition }),

@@ -151,13 +151,37 @@ export const DESIGNER_PATHS = {
   '/designer/v2/projects/{project_id}/versions/{number}/publish': {
     parameters: [project, version],
     post: operation('publishVersion', 'Publish a draft: its automations run it from then on', {
+      parameters: [
+        parameter('percent', 'query', {
+          description: 'The share of the calls that it takes at first, of an automation that runs.',
+          schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
+        }),
+      ],
       responses: {
         '200': json('It is published.', 'Version'),
         ...WRITES,
         ...NONE,
+        '400': problem('percent is not valid.'),
         '409': problem('It is published already, or was changed meanwhile.'),
         '422': problem('Its tools cannot be used; details.problems has each one.'),
       },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/release': {
+    parameters: [project],
+    get: reads('getRelease', 'Which version the automations of a project run', 'Release'),
+    put: operation('releaseVersion', 'Give a published version all calls, or a share of them', {
+      requestBody: body('ReleaseRequest', { version: 7, percent: 10, sticky_input: 'customer' }),
+      responses: {
+        '200': json('It is what runs from the next call on.', 'Release'),
+        ...WRITES,
+        ...NONE,
+        ...BAD_BODY,
+        '409': problem('The version cannot run: a draft, a source, or it has all other calls.'),
+      },
+    }),
+    delete: operation('endRelease', 'Take the share of a version back', {
+      responses: { '204': { description: 'No version has a share.' }, ...WRITES, ...NONE },
     }),
   },
   '/designer/v2/projects/{project_id}/executions': {

@@ -55,6 +55,9 @@ const NOTICES = {
   'project-deleted': 'The project is deleted.',
   'version-published':
     'The version is published. The automations of the project run it from the next run on.',
+  'version-shared': 'The version is published. It takes the share of the calls that is said here.',
+  'version-released': 'It is released. What takes the calls from now on is said here.',
+  'release-ended': 'The share is taken back. One version takes all calls again.',
   'proposal-discarded': 'The proposal is discarded.',
   'organization-left': 'You have left the organization.',
   'session-ended': 'The session has ended.',

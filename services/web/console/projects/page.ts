@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { Version } from '../../../platform/projects/project-versions.ts'
+import type { Release } from '../../../platform/projects/releases.ts'
 import type { Proposal } from '../../../platform/projects/proposals.ts'
 import { page as frame } from '../frame/layout.ts'
 import { emptyState, pill, time } from '../frame/parts.ts'
@@ -9,10 +10,12 @@ import type { Undo } from '../frame/undo.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
 import { projectPath, versionPath } from './own-project.ts'
+import { releasePill } from './release-section.ts'
 
 /** A project with its newest versions. */
 export interface ProjectPage extends AssistantForm {
   readonly versions: readonly Version[]
+  readonly release: Release
   readonly proposals: readonly Proposal[]
   readonly notice?: string | undefined
   readonly undo?: Undo | undefined
@@ -78,7 +81,7 @@ const fromSource = ({ automationId }: ProjectPage['project']): Html =>
     }
   </section>`
 
-function versionsSection({ project, versions }: ProjectPage): Html {
+function versionsSection({ project, versions, release }: ProjectPage): Html {
   return html`<section class="card flush" aria-labelledby="versions">
     <div class="card-head"><h2 id="versions">Versions</h2></div>
     ${
@@ -104,7 +107,7 @@ function versionsSection({ project, versions }: ProjectPage): Html {
                     <a href="${versionPath(project, number)}">Version ${number}</a>
                     ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
                   </td>
-                  <td class="state">${statePill(project, { number, publishedAt })}</td>
+                  <td class="state">${statePill(release, { number, publishedAt })}</td>
                   <td data-label="Created" class="quiet">${time(createdAt)}</td>
                 </tr>`
               })}
@@ -131,11 +134,12 @@ const writeFirst = (project: ProjectPage['project']): Html | string =>
 
 /** The version that runs is told from those before it. */
 function statePill(
-  { publishedVersion, automationId }: ProjectPage['project'],
+  release: Release,
   { number, publishedAt }: Pick<Version, 'number' | 'publishedAt'>,
 ): Html {
-  if (number === publishedVersion && automationId !== null) return pill('good', 'runs')
-  const isFormer = publishedAt !== null && number !== publishedVersion
+  const taken = releasePill(release, number)
+  if (taken !== '') return html`${taken}`
+  const isFormer = publishedAt !== null && release.running !== null
   return isFormer ? pill('idle', 'published') : versionPill({ publishedAt })
 }
 

@@ -6,6 +6,7 @@ import {
 } from '../../../platform/projects/projects.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import { listVersions } from '../../../platform/projects/project-versions.ts'
+import { findRelease } from '../../../platform/projects/releases.ts'
 import { listProposals } from '../../../platform/projects/proposals.ts'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -96,6 +97,7 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
       session: c.var.session,
       project,
       versions: await listVersions(sql, key, { before: NUMBER_MAX, limit: VERSIONS_SHOWN }),
+      release: await findRelease(sql, key),
       proposals: await listProposals(sql, key),
       models: await listConnectedModels(sql, organizationId),
       base: project.lastVersion || undefined,

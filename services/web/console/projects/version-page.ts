@@ -4,8 +4,10 @@ import type { Project } from '../../../platform/projects/projects.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
-import { copyable, csrfField, noticeBox, warningBox } from '../frame/parts.ts'
+import { copyable, csrfField, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { doneNotice } from '../frame/undo.ts'
+import type { Undo } from '../frame/undo.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
 import { digestOf } from './definition-form.ts'
@@ -14,6 +16,8 @@ import { editor, problemList } from './editor.ts'
 import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
+import { comparisonSection, percentSelect, releasePill, releaseSection } from './release-section.ts'
+import type { ReleaseView } from './release-section.ts'
 import { testSection } from './test-section.ts'
 import type { DraftTests } from './test-section.ts'
 
@@ -62,10 +66,11 @@ export function newVersionPage(view: NewVersionPage): Html {
 const unsaved = (): Html => warningBox('These changes are not saved yet.')
 
 /** A version of a project. */
-export interface VersionPage extends AssistantForm {
+export interface VersionPage extends AssistantForm, ReleaseView {
   readonly version: Version
   readonly refused?: Refused
   readonly notice?: string | undefined
+  readonly undo?: Undo | undefined
   readonly tests?: DraftTests
 }
 
@@ -84,10 +89,10 @@ export function versionPage(view: VersionPage): Html {
     html`${crumbs(project)}
       <div class="page-head">
         <h1>Version ${number}</h1>
-        ${versionPill(version)}
+        ${versionPill(version)} ${releasePill(view.release, number)}
         <div class="buttons push">${ways(view)}</div>
       </div>
-      ${noticeBox(notice)} ${refused ? problemsOf(view, refused) : ''}
+      ${doneNotice(session, notice, view.undo)} ${refused ? problemsOf(view, refused) : ''}
       ${version.note === null ? '' : html`<p class="card version-note">${version.note}</p>`}
       ${isDraft ? draft(view) : published(view)}`,
   )
@@ -129,12 +134,12 @@ function draft(view: VersionPage): Html {
   </div>`
 }
 
-const publishSection = ({ session, version }: VersionPage, path: string): Html =>
+const publishSection = ({ session, version, release }: VersionPage, path: string): Html =>
   html`<section class="card" aria-labelledby="publish">
     <div class="card-head"><h2 id="publish">Publish</h2></div>
     <p class="hint">
-      What is saved becomes the version that automations of the project run, from the next run on.
-      It cannot change any more.
+      What is saved becomes the version that automations of the project run, from the next run on,
+      or that takes a share of their calls. It cannot change any more.
     </p>
     <form method="post" action="${path}/publish" class="stack">
       ${csrfField(session.csrfToken)}
@@ -143,6 +148,7 @@ const publishSection = ({ session, version }: VersionPage, path: string): Html =
         >What is new
         <textarea name="note" rows="2" maxlength="1000" placeholder="A note for others"></textarea>
       </label>
+      ${release.running === null ? '' : percentSelect()}
       <div><button class="button primary">Publish</button></div>
     </form>
   </section>`
@@ -150,11 +156,14 @@ const publishSection = ({ session, version }: VersionPage, path: string): Html =
 const published = (view: VersionPage): Html =>
   html`<div class="columns side-first">
     <div>
+      ${comparisonSection(view)}
       <section class="card" aria-label="Definition">
         ${copyable('Definition', definitionText(view.version.definition))}
       </section>
     </div>
-    <div>${view.project.fromSource ? '' : assistantSection(view)}</div>
+    <div>
+      ${view.project.fromSource ? '' : html`${releaseSection(view, view)} ${assistantSection(view)}`}
+    </div>
   </div>`
 
 const draftWays = ({ project }: VersionPage, path: string): Html =>

@@ -8,6 +8,7 @@ import {
   publishDraft,
   updateDraft,
 } from '../../../platform/projects/project-versions.ts'
+import { compareRuns, findRelease } from '../../../platform/projects/releases.ts'
 import { definitionText, problemsOf } from '../../../platform/projects/proposal-answer.ts'
 import type { VersionKey } from '../../../platform/projects/project-versions.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -23,6 +24,7 @@ import { digestOf, FORM_BYTES_MAX, readEdited } from './definition-form.ts'
 import { getOwnVersion, projectPath, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
 import { testRoutes } from './test-routes.ts'
+import { readShare, releaseRoutes, undoRelease, withFormer } from './release-routes.ts'
 import type { DraftTests } from './test-section.ts'
 import { versionPage } from './version-page.ts'
 import type { Refused } from './version-page.ts'
@@ -50,14 +52,16 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     base: version.number,
     models: await listConnectedModels(sql, c.var.session.user.organizationId),
     tests: await readTests(sql, key),
+    ...(await readRelease(sql, key)),
   })
 
   const refuse: Refuse = async (c, own, { status, ...refused }) =>
     c.html(versionPage({ ...(await readPage(c, own)), refused }), status ?? 422)
 
   room.page('viewer', ONE, async (c) => {
-    const page = await readPage(c, await getOwnVersion(c, sql))
-    return c.html(versionPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
+    const own = await getOwnVersion(c, sql)
+    const done = { notice: noticeOf(c.req.query('notice')), undo: undoRelease(c, own) }
+    return c.html(versionPage({ ...(await readPage(c, own)), ...done }))
   })
 
   room.page('viewer', `${ONE}/definition`, async (c) => {
@@ -70,6 +74,7 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   room.routes.route('/', draftRoutes(deps, refuse))
   room.routes.route('/', publishRoutes(deps, refuse))
+  room.routes.route('/', releaseRoutes(deps))
   room.routes.route(
     '/',
     testRoutes(deps, async (c, own, tests) => {
@@ -78,6 +83,11 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     }),
   )
   return room.routes
+}
+
+async function readRelease(sql: Database, key: VersionKey) {
+  const release = await findRelease(sql, key)
+  return { release, compared: await compareRuns(sql, key, release) }
 }
 
 /** The next test begins with the inputs of the newest one. */
@@ -149,6 +159,8 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
   room.form('editor', `${ONE}/publish`, async (c) => {
     const own = await getOwnVersion(c, sql)
     const { number } = own.version
+    const share = readShare(c)
+    const { running } = await findRelease(sql, own.key)
     const note = (c.var.form.get('note') ?? '').replaceAll('\r\n', '\n').trim()
     if (note.length > NOTE_LENGTH_MAX) return refuse(c, own, { problems: [NOTE_PROBLEM] })
     if (isOther(c.var.form.get('since'), own.version.definition)) {
@@ -159,14 +171,16 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
       const draft = await pinDraft(sql, own.key, pinOf(own.key.organizationId))
       await audited(
         c.var,
-        (tx) => publishDraft(tx, draft, note === '' ? null : note),
+        (tx) => publishDraft(tx, draft, { note: note === '' ? null : note, share }),
         versionEntry('version_published', own.key),
       )
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== 'unprocessable') throw thrown
       return refuse(c, own, { problems: problemsOf(thrown) })
     }
-    return c.redirect(`${versionPath(own.project, number)}?notice=version-published`, 303)
+    const isShared = running !== null && share.percent < 100
+    const notice = withFormer(isShared ? 'version-shared' : 'version-published', running)
+    return c.redirect(`${versionPath(own.project, number)}?notice=${notice}`, 303)
   })
 
   return room.routes

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { BudgetKey, BudgetLimits } from '../../../platform/budgets/budgets.ts'
 import type { VersionKey } from '../../../platform/projects/project-versions.ts'
+import type { Share } from '../../../platform/projects/releases.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 
 /** Returns the entry of the audit about a new project. */
@@ -31,6 +32,22 @@ export const versionEntry = (
   action,
   target: { kind: 'version', id: `${projectId}/${number}` },
   after: { project: projectId, version: number },
+})
+
+/** Returns an entry of the audit about a version that takes all calls, or a share of them. */
+export const releaseEntry = (
+  { projectId, number }: Pick<VersionKey, 'projectId' | 'number'>,
+  { percent, stickyInput }: Share,
+): AuditEntry => ({
+  action: 'version_released',
+  target: { kind: 'version', id: `${projectId}/${number}` },
+  after: { project: projectId, version: number, percent, sticky_input: stickyInput },
+})
+
+/** Returns an entry of the audit about a version that takes no share of the calls any more. */
+export const releaseEndedEntry = ({ projectId }: Pick<VersionKey, 'projectId'>): AuditEntry => ({
+  action: 'release_ended',
+  target: { kind: 'project', id: projectId },
 })
 
 /** Returns an entry of the audit about a file of a tool. */

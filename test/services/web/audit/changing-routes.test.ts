@@ -220,6 +220,14 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     files: { 'crew.jsonc': crewJson(), 'agents/writer.jsonc': agentJson() },
   }),
   'POST /designer/v2/projects/:projectId/versions/:number/publish': json('POST'),
+  'PUT /designer/v2/projects/:projectId/release': json('PUT', { version: 1 }),
+  'DELETE /designer/v2/projects/:projectId/release': async (path) => {
+    await platform.sql`
+      insert into releases (project_id, organization_id, version_id, share)
+      select project_id, organization_id, id, 10 from project_versions
+      where project_id = ${projectId} and number = 1`
+    return json('DELETE')(path)
+  },
   'PUT /designer/v2/organizations/:organizationId/limits': async (path) =>
     platform.app.request(path, {
       method: 'PUT',
@@ -288,6 +296,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /projects/:projectId/versions': form({ definition: JSON.stringify(definition) }),
   'POST /projects/:projectId/versions/:number': form({ definition: JSON.stringify(definition) }),
   'POST /projects/:projectId/versions/:number/publish': form(),
+  'POST /projects/:projectId/versions/:number/release': form(),
+  'POST /projects/:projectId/release/end': form(),
   'POST /projects/:projectId/editor': LOOK,
   'POST /projects/:projectId/rename': form({ name: 'Renamed' }),
   'POST /projects/:projectId/duplicate': form({ name: 'Copy' }),
@@ -508,7 +518,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
-    CREWS.test(route)
+    CREWS.test(route) || route.endsWith('/release')
       ? '1'
       : firstOf(platform.sql`
       select number from project_versions

@@ -1,0 +1,100 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import * as v from 'valibot'
+import type { ProjectKey } from '../../../platform/projects/projects.ts'
+import { findProject } from '../../../platform/projects/projects.ts'
+import {
+  compareRuns,
+  endRelease,
+  findRelease,
+  releaseVersion,
+} from '../../../platform/projects/releases.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { releaseEndedEntry, releaseEntry } from '../../gate/callers/audit-entries.ts'
+import { createAudited } from '../../gate/callers/audited.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
+import { requireOrganization } from '../../gate/callers/organization.ts'
+import { parseBody } from '../../http/parse-body.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { readNumber, readRunBody } from './requests.ts'
+
+const PATH = '/projects/:projectId/release'
+const whole = (min: number, max: number) => {
+  const message = `must be a whole number from ${min} to ${max}`
+  return v.pipe(
+    v.number(message),
+    v.integer(message),
+    v.minValue(min, message),
+    v.maxValue(max, message),
+  )
+}
+
+/** The body that gives a version its share. */
+export const releaseBody = v.strictObject({
+  version: whole(1, 2 ** 31 - 1),
+  percent: v.optional(whole(1, 100), 100),
+  sticky_input: v.optional(v.nullable(v.string('must be a text')), null),
+})
+
+/** What the automations of a project run, and which version takes a share of the calls. */
+export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+
+  async function readKey(c: Context<OrganizationCall>): Promise<ProjectKey> {
+    const { organizationId } = c.var.caller
+    const projectId = readNumber(c, 'projectId')
+    if (await findProject(sql, { organizationId, id: projectId }))
+      return { organizationId, projectId }
+    throw new AppError('not_found', 'Your organization has no such project.')
+  }
+
+  async function document(key: ProjectKey) {
+    const release = await findRelease(sql, key)
+    const { running, shared } = release
+    const compared = await compareRuns(sql, key, release)
+    return {
+      running_version: running,
+      shared: shared && {
+        version: shared.number,
+        percent: shared.percent,
+        sticky_input: shared.stickyInput,
+        started_at: shared.startedAt,
+        runs: compared.map(({ number, medianSeconds, tokens, ...counts }) => ({
+          version: number,
+          ...counts,
+          median_seconds: medianSeconds,
+          mean_tokens: tokens,
+        })),
+      },
+    }
+  }
+
+  routes.get(PATH, declareRight('viewer'), authenticate, async (c) =>
+    c.json(await document(await readKey(c))),
+  )
+
+  routes.put(PATH, declareRight('editor'), authenticate, async (c) => {
+    const key = await readKey(c)
+    const body = parseBody(releaseBody, await readRunBody(c))
+    const share = { percent: body.percent, stickyInput: body.sticky_input }
+    const version = { ...key, number: body.version }
+    await audited(c.var, (tx) => releaseVersion(tx, version, share), releaseEntry(version, share))
+    return c.json(await document(key))
+  })
+
+  routes.delete(PATH, declareRight('editor'), authenticate, async (c) => {
+    const key = await readKey(c)
+    await audited(
+      c.var,
+      (tx) => endRelease(tx, key),
+      (isDone) => (isDone ? releaseEndedEntry(key) : undefined),
+    )
+    return c.body(null, 204)
+  })
+  routes.all(PATH, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
+  return routes
+}

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { definition } from '../../../../support/crew.ts'
+import { askAs } from '../../support/forms.ts'
+import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
+import type { Platform } from '../../support/platform.ts'
+
+let platform: Platform
+let ada: ReturnType<typeof askAs>
+let eve: ReturnType<typeof askAs>
+let token: string
+let path: string
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  ada = askAs(platform.app, await platform.signIn(platform.acme))
+  eve = askAs(platform.app, await platform.signIn(platform.rival))
+  token = await platform.issueToken(platform.acme)
+  const [found] = await platform.sql<{ projectId: number }[]>`
+    select project_id from project_versions where id = ${platform.acme.research.projectVersionId}`
+  path = `/projects/${found?.projectId ?? 0}`
+})
+
+afterAll(() => platform.close())
+
+/** Adds a draft, and publishes it as its form does; returns where that leads. */
+async function publish(fields: Record<string, string> = {}): Promise<string> {
+  const added = await ada.post(`${path}/versions`, { definition: JSON.stringify(definition) })
+  const version = (added.headers.get('location') ?? '').split('?')[0] ?? ''
+  return (await ada.post(`${version}/publish`, fields)).headers.get('location') ?? ''
+}
+
+const page = async (address: string): Promise<string> =>
+  (await (await ada.get(address)).text()).replaceAll(/\s+/g, ' ')
+
+async function api(method: string, body?: unknown, as = token): Promise<Response> {
+  return platform.app.request(`${BASE_URL}/designer/v2${path}/release`, {
+    method,
+    headers: { authorization: `Bearer ${as}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+const release = async (): Promise<Record<string, unknown>> => readObject(await api('GET'))
+
+describe('the release of a version', () => {
+  it('is taken back by one button after it was published', async () => {
+    const at = await publish()
+    expect(at).toBe(`${path}/versions/2?notice=version-published&former=1`)
+    const shown = await page(at)
+    expect(shown).toContain('This version takes all calls.')
+    expect(shown).toContain(`<form method="post" action="${path}/versions/1/release">`)
+    expect(shown).toContain('Undo')
+    const undone = await ada.post(`${path}/versions/1/release`)
+    expect(undone.headers.get('location')).toBe(
+      `${path}/versions/1?notice=version-released&former=2`,
+    )
+    expect(await release()).toEqual({ running_version: 1, shared: null })
+    const list = await page(path)
+    expect(list).toMatch(/Version 2<\/a>.*?Published.*?Version 1<\/a>.*?Runs/)
+  })
+
+  it('gives it a share, shows both side by side, and ends by a button', async () => {
+    const at = await publish({ percent: '10' })
+    expect(at).toBe(`${path}/versions/3?notice=version-shared&former=1`)
+    const shown = await page(at)
+    expect(shown).toContain('This version takes 10 of 100 calls.')
+    expect(shown).toContain('Version 1</a> takes the others.')
+    expect(await page(path)).toMatch(/Version 3<\/a>.*?10 of 100 calls/)
+    const more = await ada.post(`${path}/versions/3/release`, {
+      percent: '50',
+      sticky_input: 'topic',
+    })
+    expect(await page(more.headers.get('location') ?? '')).toContain(
+      'calls, chosen by the input <code>topic</code>.',
+    )
+    const ended = await ada.post(`${path}/release/end`)
+    expect(await page(ended.headers.get('location') ?? '')).toContain('The share is taken back.')
+    expect(await release()).toEqual({ running_version: 1, shared: null })
+  })
+
+  it('is what the API says and changes', async () => {
+    const given = await api('PUT', { version: 2, percent: 5, sticky_input: 'topic' })
+    expect(given.status).toBe(200)
+    const runs = [1, 2].map((version) => ({
+      version,
+      runs: 0,
+      ended: 0,
+      failed: 0,
+      median_seconds: null,
+      mean_tokens: null,
+    }))
+    const shared = { version: 2, percent: 5, sticky_input: 'topic', runs }
+    expect(await readObject(given)).toMatchObject({ running_version: 1, shared })
+    expect((await api('DELETE')).status).toBe(204)
+    expect((await api('DELETE')).status).toBe(204)
+    expect(await readObject(await api('PUT', { version: 2 }))).toEqual({
+      running_version: 2,
+      shared: null,
+    })
+  })
+
+  it('is in the audit with what was given to whom', async () => {
+    const entries = await platform.audit()
+    expect(
+      entries.filter(({ action }) => /release/.test(String(action))).map(({ action }) => action),
+    ).toEqual([
+      'version_released',
+      'version_released',
+      'release_ended',
+      'version_released',
+      'release_ended',
+      'version_released',
+    ])
+    expect(entries.find(({ action }) => action === 'version_released')).toMatchObject({
+      after: { version: 1, percent: 100, sticky_input: null },
+    })
+  })
+
+  it.each([
+    [{ version: 2, percent: 0 }, 422, 'percent must be a whole number from 1 to 100'],
+    [{ version: 2, percent: 12.5 }, 422, 'percent must be a whole number'],
+    [{ version: '2' }, 422, 'version must be a whole number'],
+    [{ version: 1, percent: 10, sticky_input: 'nothing' }, 422, 'no input'],
+    [{ version: 99 }, 404, 'no such version'],
+    [{ version: 2, percent: 10 }, 409, 'takes all other calls already'],
+    [{ version: 1, share: 10 }, 422, 'share is not known'],
+  ])('is refused for %j', async (body, status, message) => {
+    const refused = await api('PUT', body)
+    expect([refused.status, String((await readObject(refused))['message'])]).toEqual([
+      status,
+      expect.stringContaining(message),
+    ])
+  })
+
+  it('is no matter of other organizations, and of those who may only look', async () => {
+    const foreign = await platform.issueToken(platform.rival)
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const body = method === 'PUT' ? { version: 1 } : undefined
+      expect((await api(method, body, foreign)).status).toBe(404)
+    }
+    expect((await eve.post(`${path}/versions/1/release`)).status).toBe(404)
+    expect((await eve.post(`${path}/release/end`)).status).toBe(404)
+    const odd = await ada.post(`${path}/versions/1/release`, { percent: '101' })
+    expect(odd.status).toBe(422)
+    // What a link says is no button that leads elsewhere.
+    const linked = await page(`${path}/versions/2?notice=version-released&former=1/../../x`)
+    expect(linked).not.toContain('Undo')
+    expect(await release()).toEqual({ running_version: 2, shared: null })
+  })
+})
