@@ -5,7 +5,7 @@ import { automationColumns } from '../automations/automations.ts'
 import type { Automation } from '../automations/automations.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { runnerOf } from './project-automations.ts'
-import type { VersionKey } from './project-versions.ts'
+import type { VersionKey } from './projects.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 
 /** What a test of a draft runs: a copy of its text, on the automation that tests its project. */

@@ -8,7 +8,7 @@ import { deployProject } from './project-automations.ts'
 import { endRelease, findRelease, lockProject, releaseVersion } from './releases.ts'
 import type { Share } from './releases.ts'
 import { ensureProject } from './projects.ts'
-import type { ProjectKey } from './projects.ts'
+import type { ProjectKey, VersionKey } from './projects.ts'
 
 /** One version of a project: a draft until it is published, and from then on the same forever. */
 export interface Version {
@@ -21,11 +21,6 @@ export interface Version {
   readonly publishedAt: Date | null
   /** What is new in it, as whoever published it says. */
   readonly note: string | null
-}
-
-/** Names a version of a project. */
-export interface VersionKey extends ProjectKey {
-  readonly number: number
 }
 
 const columns = (sql: Queryable) => sql`

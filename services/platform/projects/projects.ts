@@ -27,6 +27,11 @@ export interface ProjectKey {
   readonly projectId: number
 }
 
+/** Names a version of a project. */
+export interface VersionKey extends ProjectKey {
+  readonly number: number
+}
+
 /** What the name of a project matches. */
 export const PROJECT_NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
 /** Returns what is wrong with the name of a project. */

@@ -3,8 +3,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inputNames } from '../definitions/crew-inputs.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
-import type { ProjectKey } from './projects.ts'
-import type { VersionKey } from './project-versions.ts'
+import type { ProjectKey, VersionKey } from './projects.ts'
 
 /** How many of the newest runs of each version are compared. */
 const COMPARED_MAX = 1000
@@ -157,8 +156,8 @@ export interface VersionRuns {
 }
 
 /**
- * Compares what became of the newest calls of the two versions since one of them has its share. Runs
- * that follow another one, and so its version, are not among them.
+ * Compares what became of the newest calls of the two versions since one of them has its share.
+ * Runs that follow another one, and so its version, are not among them.
  */
 export async function compareRuns(
   sql: Queryable,

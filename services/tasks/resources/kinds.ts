@@ -39,8 +39,9 @@ export interface Kind {
   readonly made: string | undefined
   /** The secret in the answer that creates a row, which is shown nowhere else. */
   readonly makesSecret: string | undefined
-  /** Rows are there as long as something else is: files only change them. */
+  /** Rows come from elsewhere: files create none. */
   readonly isGiven: boolean
+  readonly isDeletable: boolean
   readonly fields: Readonly<Record<string, KindField>>
 }
 
@@ -90,7 +91,7 @@ export function readKinds(document: unknown): Kind[] {
   const { paths, components } = parsed.success
     ? parsed.output
     : { paths: {}, components: { schemas: {} } }
-  const kinds = Object.entries(paths).flatMap(([at, { post, put }]) => {
+  const kinds = Object.entries(paths).flatMap(([at, { post, put, delete: remove }]) => {
     const found = v.safeParse(operation, post ?? put)
     if (!found.success) return []
     const isGiven = post === undefined
@@ -108,7 +109,7 @@ export function readKinds(document: unknown): Kind[] {
         default: property.default,
       },
     ])
-    const made = { makesSecret, isGiven, made: how }
+    const made = { makesSecret, isGiven, isDeletable: !isGiven || remove !== undefined, made: how }
     return [{ ...rest, path, parent, ...made, fields: Object.fromEntries(fields) }]
   })
   if (kinds.length > 0) return kinds

@@ -75,7 +75,25 @@ export async function makePlan(
     }
   }
   const deleted = planning.isPruning ? await planDeletions(documents, state, planning) : []
-  return { steps: [...steps, ...deleted], problems: [...problems, ...refused] }
+  return { steps: await inOrder(steps, deleted, state), problems: [...problems, ...refused] }
+}
+
+/** What ends is deleted last, or first where there is no room for what is new. */
+async function inOrder(
+  steps: readonly Step[],
+  deleted: readonly Step[],
+  state: State,
+): Promise<Step[]> {
+  const last: Step[] = []
+  const first: Step[] = []
+  for (const step of deleted) {
+    const { kind, owner } = step
+    const isNew = (each: Step): boolean =>
+      each.action === 'create' && each.kind === kind && each.owner?.id === owner?.id
+    const after = (await state.rows(kind, owner)).length + steps.filter(isNew).length
+    ;(after > kind.most ? first : last).push(step)
+  }
+  return [...first, ...steps, ...last]
 }
 
 /** A step for a document, before it is compared. */
@@ -95,13 +113,8 @@ async function planOne(
     const message = `There are ${same.length} of them: rename or delete all but one.`
     problems.push({ ...document.at('name'), field: 'name', message })
   }
-  if (same.length === 0 && kind.isGiven) problems.push(refuseNew(resolved, rows))
-  if (problems.length > 0) return problems
   const [row] = same
-  if (!row && kind.made !== undefined) {
-    const message = `There is no such ${kind.kind}, and files create none. ${kind.made}`
-    problems.push({ ...document.at('name'), field: 'name', message })
-  }
+  if (!row && kind.isGiven) problems.push(refuseNew(resolved, rows))
   if (problems.length > 0) return problems
   const base = {
     kind,
@@ -165,7 +178,7 @@ function refuseNew({ document, kind }: ResolvedDocument, rows: readonly RemoteRo
   const names = rows.map(({ values }) => String(values[kind.identity]))
   const message =
     `There is no ${kind.kind} ${quote(document.name)}, and files create none.` +
-    didYouMean(document.name, names)
+    `${didYouMean(document.name, names)}${kind.made === undefined ? '' : ` ${kind.made}`}`
   return { ...document.at('name'), field: 'name', message }
 }
 
@@ -236,7 +249,9 @@ async function planDeletions(
   const kept = new Set(
     documents.map(({ document, kind, owner }) => keyOf(kind, owner?.id, document.name)),
   )
-  const kinds = [...new Set(documents.map(({ kind }) => kind))].filter(({ isGiven }) => !isGiven)
+  const kinds = [...new Set(documents.map(({ kind }) => kind))].filter(
+    ({ isDeletable }) => isDeletable,
+  )
   const steps: Step[] = []
   // What belongs to others is deleted first.
   for (const kind of kinds.toReversed()) {

@@ -17,6 +17,22 @@ export interface MailedLink {
   readonly isSent: boolean
 }
 
+interface MailedSecret {
+  readonly mail?: Omit<LinkMail, 'url'>
+  /** The link. */
+  readonly secret?: string
+}
+
+/** Sends the mail of a secret that is a link, if there is to be one, and says what became of it. */
+export async function withMail<Made extends MailedSecret>(
+  acting: Parameters<typeof mailLink>[0],
+  deps: Pick<WebDeps, 'mailer' | 'log'>,
+  made: Made,
+): Promise<Made & { readonly mailed: MailedLink | undefined }> {
+  const { mail, secret: url = '' } = made
+  return { ...made, mailed: mail && (await mailLink(acting, deps, { ...mail, url })) }
+}
+
 /**
  * Sends a link by mail. A mail that fails loses nothing: whoever made the link is shown it all the
  * same. Returns undefined without a mail server, or without somebody to send to.

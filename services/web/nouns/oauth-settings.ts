@@ -155,6 +155,7 @@ export const oauthSettings = resource<Organization, AutomationOauth, Row, typeof
   id: 'number',
   under: organization('/settings', [{ path: OAUTH_PATH, name: 'Settings' }]),
   most: 1,
+  isOnly: true,
   fields,
   identity: 'name',
   values: (settings) => ({

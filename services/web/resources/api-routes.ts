@@ -7,6 +7,7 @@ import { requireOrganization } from '../gate/callers/organization.ts'
 import { mark, markAll } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
+import { readIfMatch } from '../http/if-match.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import type { Call, Declaration, Done, Fields, Identified, Reader, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
@@ -64,11 +65,11 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     const found = await find(c)
     const values = await read(c)
     if (isDry(c)) return c.json(await look(found.call, values, found.row))
-    await changes.change(c.var, found, { values, wanted: wantedBy(c) })
+    await changes.change(c.var, found, { values, wanted: readIfMatch(c) })
     return c.json(await showNow(c, found))
   })
   having(verbs.remove).delete(one, mayChange, authenticate, async (c) => {
-    await changes.remove(c.var, await find(c), wantedBy(c))
+    await changes.remove(c.var, await find(c), readIfMatch(c))
     return c.body(null, 204)
   })
   routes.all(one, authenticate, refuseAllBut({ PUT: verbs.change, DELETE: verbs.remove }))
@@ -113,13 +114,6 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
   }
 
   return { look, show, showNow }
-}
-
-/** Returns the versions that a change is for; none: any. A weak one is of no row. */
-function wantedBy(c: Context): readonly string[] {
-  const given = c.req.header('if-match')
-  if (given === undefined || given.trim() === '*') return []
-  return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
 
 const isDry = (c: Context): boolean => readFlag(c.req.query('dry_run'), 'dry_run')

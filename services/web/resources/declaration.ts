@@ -171,6 +171,8 @@ export interface Shown<Owner, Row extends Identified> {
   readonly under: Parent<Owner>
   /** How many of them an owner has at the most. */
   readonly most: number
+  /** There is one row: the list leads to its page. */
+  readonly isOnly?: true
   readonly fields: Fields
   /** The field that files name a row by. @default `name`, where there is one */
   readonly identity?: string

@@ -2,16 +2,22 @@ import type { AuditEntry } from '../../platform/audit/audit.ts'
 import { isUuid } from '../../platform/automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { isIdCursor } from '../console/frame/lists/page-request.ts'
 import { createAudited, createNoted } from '../gate/callers/audited.ts'
 import type { Acting } from '../gate/callers/audited.ts'
 import type { WebDeps } from '../context.ts'
-import { mailLink } from '../mail/mail-link.ts'
-import type { Call, Declaration, Fields, Identified, Outcome, Values } from './declaration.ts'
+import { withMail } from '../mail/mail-link.ts'
+import type {
+  Call,
+  Declaration,
+  Fields,
+  Identified,
+  Outcome,
+  Shown,
+  Values,
+} from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
 import { factsOf, requireFixed, valuesOf, versionOf } from './values.ts'
-
-const NUMBER = /^[1-9]\d{0,9}$/
-const NUMBER_MAX = 2 ** 31 - 1
 
 /** A request for a page or to the API. */
 interface Asked {
@@ -98,6 +104,20 @@ function createHold<Owner, Given, Row extends Given & Identified, Of extends Fie
   }
 }
 
+/** Creates what makes the entry of the audit about a row. */
+const createEntry =
+  <Row extends Identified>({
+    kind,
+    name,
+    concerns,
+  }: Pick<Shown<unknown, Row>, 'kind' | 'name' | 'concerns'>) =>
+  (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
+    action: `${kind}_${past}`,
+    target: { kind, id: row.id, name: name(row) },
+    ...(concerns && { organizationId: concerns(row) }),
+    ...change,
+  })
+
 /**
  * Creates the verbs that change rows, each with its one entry of the audit; routes call those alone
  * that the declaration has.
@@ -110,18 +130,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
   const [, end] = endOf(declaration)
   const audited = (declaration.isRecordedElsewhere ? createNoted : createAudited)(deps.sql)
   const hold = createHold(declaration)
-  const entry = (past: string, row: Row, change?: Pick<AuditEntry, 'before' | 'after'>) => ({
-    action: `${kind}_${past}`,
-    target: { kind, id: row.id, name: declaration.name(row) },
-    ...(declaration.concerns && { organizationId: declaration.concerns(row) }),
-    ...change,
-  })
-
-  /** Sends the mail of a secret that is a link, if there is to be one. */
-  async function sent<Made extends Outcome>(acting: Acting, made: Made) {
-    const { mail, secret: url = '' } = made
-    return { ...made, mailed: mail && (await mailLink(acting, deps, { ...mail, url })) }
-  }
+  const entry = createEntry(declaration)
 
   return {
     async create(acting: Acting, call: Call<Owner>, values: Values<Of>) {
@@ -133,7 +142,7 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       }
       const after = factsOf(declaration, given)
       const made = await audited(acting, create, ({ row }) => entry('created', row, { after }))
-      return sent(acting, made)
+      return withMail(acting, deps, made)
     },
 
     async change(acting: Acting, found: Found<Owner, Row>, { values, wanted }: Change<Of>) {
@@ -159,19 +168,18 @@ export function createChanges<Owner, Given, Row extends Given & Identified, Of e
       await audited(acting, remove, (row) => entry(end, row, { before: factsOf(declaration, row) }))
     },
 
-    /** Does one of the actions, and sends the mail of its secret. */
     async act(acting: Acting, { call, row }: Found<Owner, Row>, name: string) {
       const action = actions[name]
       if (!action) throw new AppError('not_found', `There is no action ${name}.`)
       const act = (tx: Queryable) => action.does({ ...call, sql: tx }, row)
       const made: Outcome = (await audited(acting, act, entry(action.past, row))) ?? {}
-      return sent(acting, made)
+      return withMail(acting, deps, made)
     },
   }
 }
 
 const IDS: Readonly<Record<'number' | 'uuid' | 'name', (id: string) => boolean>> = {
-  number: (id) => NUMBER.test(id) && Number(id) <= NUMBER_MAX,
+  number: isIdCursor,
   uuid: isUuid,
   name: (id) => /^[a-z][a-z0-9_]{0,62}$/.test(id),
 }

@@ -1,15 +1,14 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { AppError } from '../../shared/errors.ts'
 import type { Page } from '../../shared/postgres/paging.ts'
 import { isNameCursor, readPageRequest } from '../console/frame/lists/page-request.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { requireAdministrator } from '../gate/callers/administrator.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
-import { requireForm } from '../gate/callers/forms.ts'
+import { requireForm, takeForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
-import type { Call, Declaration, Done, Fields, Identified, Reader } from './declaration.ts'
+import type { Call, Declaration, Done, Fields, Identified, Reader, Shown } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
 import { noticeOf } from './notices.ts'
 import { createChanges, createFinder } from './operations.ts'
@@ -17,8 +16,6 @@ import type { Found } from './operations.ts'
 import { deletePage, listPage, listPath, rowPage, secretPage, VERSION } from './pages.ts'
 import { pathsOf } from './rights.ts'
 import { readForm, typedOf, versionOf, withFixed } from './values.ts'
-
-const REFUSALS: ReadonlySet<string> = new Set(['unprocessable', 'conflict', 'precondition_failed'])
 
 /** Serves the pages of a resource: its list with the form of a new one, and one for each row. */
 export const resourcePages =
@@ -92,6 +89,16 @@ export const resourcePage =
 type Sections = Readonly<Partial<Record<'below' | 'beside', () => Html>>>
 type ShowPage = (c: Context<SignedIn>, shown: Sections, tried?: Refused) => Promise<Response>
 
+/** Creates what says how a page came about, and what may be typed on it. */
+const createTold =
+  <Owner, Row extends Identified>(shown: Shown<Owner, Row>) =>
+  async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
+    session: c.var.session,
+    problem: refused?.problem,
+    notice: noticeOf(shown, c.req.query('notice')),
+    suggests: await shown.suggests?.(call),
+  })
+
 /** Creates what shows the pages, after a form that was refused as well. */
 function createViews<Owner, Given, Row extends Given & Identified, Of extends Fields>(
   declaration: Declaration<Owner, Given, Row, Of>,
@@ -102,38 +109,35 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
   const [, end] = endOf(declaration)
 
   const pathOf = (owner: Owner, { id }: Row): string => `${listPath(declaration, owner)}/${id}`
-  const toldIn = async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
-    session: c.var.session,
-    problem: refused?.problem,
-    notice: noticeOf(declaration, c.req.query('notice')),
-    suggests: await declaration.suggests?.(call),
-  })
+  const toldIn = createTold(declaration)
 
   return {
     async list(c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) {
       const typed = refused?.typed ?? typedOf(fields, await declaration.proposes(call))
       const request = readPageRequest(c, isNameCursor)
       const page = (await verbs.page?.(call, request)) ?? wholeOf(await verbs.list(call))
-      const [only] = declaration.most === 1 ? page.items : []
+      const [only] = declaration.isOnly ? page.items : []
       if (only) return c.redirect(pathOf(call.owner, only), 303)
       const at = { owner: call.owner, path: listPath(declaration, call.owner), page, request }
-      const view = { ...at, typed, ...(await toldIn(c, call, refused)) }
-      return c.html(listPage(declaration, view), refused ? 422 : 200)
+      const told = await toldIn(c, call, refused)
+      return c.html(listPage(declaration, { ...at, typed, ...told }), refused ? 422 : 200)
     },
 
     async row(c: Context<SignedIn>, { call, row }: Found<Owner, Row>, refused?: Refused) {
-      const { owner } = call
       const typed = refused?.typed ?? typedOf(fields, declaration.values(row))
+      const path = pathOf(call.owner, row)
       const version = versionOf(declaration, row)
-      const at = { c, sql: deps.sql, owner, row, version, path: pathOf(owner, row) }
+      const at = { c, sql: deps.sql, owner: call.owner, row, version, path }
       const told = await toldIn(c, call, refused)
-      const page = await rowPage(declaration, { ...at, typed, ...told })
-      return c.html(page, refused?.problem === undefined ? undefined : 422)
+      return c.html(
+        await rowPage(declaration, { ...at, typed, ...told }),
+        refused?.problem === undefined ? undefined : 422,
+      )
     },
 
-    async question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>) {
-      const view = { session: c.var.session, owner, row, path: pathOf(owner, row) }
-      return c.html(deletePage(declaration, view))
+    question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>) {
+      const at = { session: c.var.session, owner, row, path: pathOf(owner, row) }
+      return c.html(deletePage(declaration, at))
     },
 
     deleted: (c: Context<SignedIn>, { call: { owner } }: Found<Owner, Row>) =>
@@ -148,9 +152,8 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       const path = pathOf(call.owner, row)
       if (secret === undefined) return c.redirect(`${path}${at}?notice=${notice}-${done}`, 303)
       const now = (await verbs.find(call, String(row.id))) ?? row
-      const view = { session: c.var.session, owner: call.owner, row: now, path, secret, mailed }
-      const hint = secretOf?.hint({ deps, ...view })
-      return c.html(secretPage(declaration, { ...view, hint }))
+      const made = { session: c.var.session, owner: call.owner, row: now, path, secret, mailed }
+      return c.html(secretPage(declaration, { ...made, hint: secretOf?.hint({ deps, ...made }) }))
     },
   }
 }
@@ -169,13 +172,3 @@ const askerOf = ({ var: { session } }: Context<SignedIn>) => ({
   userId: session.user.id,
   tokenId: null,
 })
-
-/** Returns what a form led to, or what is wrong with it. */
-export async function takeForm<Result>(take: () => Promise<Result>): Promise<Result | string> {
-  try {
-    return await take()
-  } catch (thrown) {
-    if (thrown instanceof AppError && REFUSALS.has(thrown.code)) return thrown.message
-    throw thrown
-  }
-}

@@ -229,11 +229,11 @@ const factsOf = <Row>(columns: readonly Column<Row>[], row: Row): Html =>
   )
 
 function crumbsTo<Owner, Row extends Identified>(
-  { kind, under, most }: Shown<Owner, Row>,
+  { kind, under, isOnly }: Shown<Owner, Row>,
   { owner }: Pick<Owned<Owner>, 'owner'>,
 ): readonly Crumb[] {
   const list = { path: listPath({ kind, under }, owner), name: namesOf(kind).titles }
-  return most === 1 ? under.crumbs(owner) : [...under.crumbs(owner), list]
+  return isOnly ? under.crumbs(owner) : [...under.crumbs(owner), list]
 }
 
 /** A form of fields, filled with what is typed. */

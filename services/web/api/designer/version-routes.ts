@@ -8,8 +8,7 @@ import {
   publishDraft,
   updateDraft,
 } from '../../../platform/projects/project-versions.ts'
-import type { VersionKey } from '../../../platform/projects/project-versions.ts'
-import type { ProjectKey } from '../../../platform/projects/projects.ts'
+import type { ProjectKey, VersionKey } from '../../../platform/projects/projects.ts'
 import { findProject } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'

@@ -1,26 +1,19 @@
-import { toJsonSchema } from '@valibot/to-json-schema'
-import * as v from 'valibot'
 import {
   body,
-  closed,
-  integer,
   json,
-  list as listOf,
   location,
-  nullable,
   parameter,
   problem,
   refusedTokens,
   retryAfter,
   schema,
-  text,
-  uuid,
 } from './parts.ts'
+import { ID_SCHEMAS, schemasOf } from './resource-schemas.ts'
 import type {
   Action,
-  Field,
   Fields,
   Identified,
+  Parent,
   Reader,
   Shown,
 } from '../../resources/declaration.ts'
@@ -41,87 +34,6 @@ export const describeResource: Reader<Described> = (declaration) => {
     tag: { name: titles, description: declaration.words.about },
     paths: pathsOfApi(declaration),
     schemas: schemasOf(declaration),
-  }
-}
-
-function schemasOf<Owner, Row extends Identified>({
-  kind,
-  id,
-  under,
-  fields,
-  facts,
-  secret,
-  verbs,
-}: Shown<Owner, Row>): Record<string, object> {
-  const { type, list } = namesOf(kind)
-  const all = Object.entries<Field>(fields)
-  const shown = all.filter(([, { look }]) => !look.control.isSecret)
-  const row = {
-    id: ID_SCHEMAS[id],
-    version: {
-      ...text,
-      description: 'Another one after each change; for `If-Match`.',
-    },
-    ...schemasOfFacts(under.facts),
-    ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
-    ...schemasOfFacts(facts),
-    managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
-  }
-  const once = secret && { [secret.key]: shownOnce, ...(secret.isMailed && { mailed }) }
-  return {
-    [`${type}Request`]: {
-      type: 'object',
-      additionalProperties: false,
-      required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
-      properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
-    },
-    [type]: closed(row),
-    ...((verbs.create ?? verbs.change) !== undefined && {
-      [`${type}Values`]: closed(
-        Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
-      ),
-    }),
-    [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
-    ...(once && { [`${type}WithSecret`]: closed({ ...row, ...once }) }),
-  }
-}
-
-const mailed = {
-  ...nullable('boolean'),
-  description: 'Whether a mail with it was sent; null: to no one. It is good in any case.',
-}
-const ID_SCHEMAS = { uuid, number: { ...integer, minimum: 1 }, name: text }
-
-const shownOnce = { ...text, description: 'Shown in this answer, and never again.' }
-
-const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
-  Object.fromEntries(Object.entries(facts).map(([name, [described]]) => [name, described]))
-
-/** Returns the JSON Schema of a field's value, as answers have it. */
-function schemaOf({ look, ...field }: Field): object {
-  const {
-    $schema: _,
-    default: __,
-    ...converted
-  } = toJsonSchema(field, {
-    target: 'draft-2020-12',
-    // What was checked to be an object is described by what it is then read as.
-    typeMode: 'output',
-    // Rules of our own have no form in JSON Schema.
-    errorMode: 'ignore',
-  })
-  const { label, hint = label, example } = look
-  return { ...converted, description: hint, ...(example !== undefined && { examples: [example] }) }
-}
-
-function schemaOfInput(field: Field): object {
-  const value = v.getDefault(field)
-  const { control, isFixed } = field.look
-  return {
-    ...schemaOf(field),
-    ...(value !== undefined && { default: value }),
-    ...(control.isSecret && { writeOnly: true }),
-    ...(isFixed && { 'x-fixed': true }),
   }
 }
 
@@ -205,17 +117,20 @@ function pathsOfApi<Owner, Row extends Identified>(
 function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>): object {
   const { kind, under, most, fields, facts, verbs, scope, secret, words } = declaration
   const { identity = 'name' } = declaration
-  const parameters = under.path.match(/:\w+/g) ?? []
-  const isNamed = parameters.length === 0 || (parameters.length === 1 && under.listed)
   const isThere = Object.hasOwn({ ...fields, ...facts }, identity)
-  if (!isNamed || !scope || !verbs.change || !isThere) return {}
+  if (!isNamed(under) || !scope || !verbs.change || !isThere) return {}
   const path = under.path.replace(/\/:\w+$/, '')
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
-  const instead = !verbs.create && { made: words.made ?? '' }
   const own = { kind, list: namesOf(kind).list, identity, most, scope }
   const made = secret && { makes_secret: secret.key }
-  return { 'x-resource': { ...own, ...(under.listed && { parent }), ...made, ...instead } }
+  return { 'x-resource': { ...own, ...(under.listed && { parent }), ...made, made: words.made } }
+}
+
+/** Tells whether files can name what rows belong to. */
+function isNamed<Owner>({ path, listed }: Parent<Owner>): boolean {
+  const { length } = path.match(/:\w+/g) ?? []
+  return length === 0 || (length === 1 && listed !== undefined)
 }
 
 /** What all operations of a resource say. */

@@ -63,9 +63,9 @@ const releaseSchemas = () => ({
   ReleaseRequest: {
     ...toJsonSchema(releaseBody, { errorMode: 'ignore', typeMode: 'input' }),
     description:
-      'The share of the calls that a version takes. `sticky_input` names the input by whose value ' +
-      'calls are chosen, so that equal ones get the same version; null: the Idempotency-Key or, ' +
-      'without one, chance.',
+      'The share of the calls that a version takes. `sticky_input` names the input by whose ' +
+      'value calls are chosen, so that equal ones get the same version; null: the ' +
+      'Idempotency-Key or, without one, chance.',
   },
   Release: closed({
     running_version: nullable('integer', { description: 'Null: the project has no automation.' }),

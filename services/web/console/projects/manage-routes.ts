@@ -6,9 +6,8 @@ import {
   projectNameProblem,
   renameProject,
 } from '../../../platform/projects/projects.ts'
-import type { Project } from '../../../platform/projects/projects.ts'
+import type { Project, VersionKey } from '../../../platform/projects/projects.ts'
 import { createVersion, findVersion } from '../../../platform/projects/project-versions.ts'
-import type { VersionKey } from '../../../platform/projects/project-versions.ts'
 import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'

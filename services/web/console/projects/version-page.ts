@@ -162,7 +162,7 @@ const published = (view: VersionPage): Html =>
       </section>
     </div>
     <div>
-      ${view.project.fromSource ? '' : html`${releaseSection(view, view)} ${assistantSection(view)}`}
+      ${view.project.fromSource ? '' : [releaseSection(view, view), assistantSection(view)]}
     </div>
   </div>`
 

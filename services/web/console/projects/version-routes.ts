@@ -10,7 +10,7 @@ import {
 } from '../../../platform/projects/project-versions.ts'
 import { compareRuns, findRelease } from '../../../platform/projects/releases.ts'
 import { definitionText, problemsOf } from '../../../platform/projects/proposal-answer.ts'
-import type { VersionKey } from '../../../platform/projects/project-versions.ts'
+import type { VersionKey } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'

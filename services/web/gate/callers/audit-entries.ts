@@ -1,9 +1,8 @@
 import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { BudgetKey, BudgetLimits } from '../../../platform/budgets/budgets.ts'
-import type { VersionKey } from '../../../platform/projects/project-versions.ts'
+import type { Project, VersionKey } from '../../../platform/projects/projects.ts'
 import type { Share } from '../../../platform/projects/releases.ts'
-import type { Project } from '../../../platform/projects/projects.ts'
 
 /** Returns the entry of the audit about a new project. */
 export const projectEntry = ({ id, name }: Pick<Project, 'id' | 'name'>): AuditEntry => ({

@@ -25,6 +25,18 @@ export function requireForm(
   }
 }
 
+const REFUSALS: ReadonlySet<string> = new Set(['unprocessable', 'conflict', 'precondition_failed'])
+
+/** Returns what a form led to, or what is wrong with it. */
+export async function takeForm<Result>(take: () => Promise<Result>): Promise<Result | string> {
+  try {
+    return await take()
+  } catch (thrown) {
+    if (thrown instanceof AppError && REFUSALS.has(thrown.code)) return thrown.message
+    throw thrown
+  }
+}
+
 /** Refuses a form that was not shown to this session (`csrf_failed`). */
 export function requireCsrfToken(form: URLSearchParams, { csrfToken }: Session): void {
   if (!isSame(form.get(CSRF_FIELD) ?? '', csrfToken)) throw formExpired()

@@ -6,10 +6,8 @@ import {
   pinDraft,
   publishDraft,
 } from '../../../../services/platform/projects/project-versions.ts'
-import type {
-  Publication,
-  VersionKey,
-} from '../../../../services/platform/projects/project-versions.ts'
+import type { Publication } from '../../../../services/platform/projects/project-versions.ts'
+import type { VersionKey } from '../../../../services/platform/projects/projects.ts'
 import {
   compareRuns,
   endRelease,
@@ -88,7 +86,7 @@ const many = async (calls: readonly Call[]): Promise<number[]> => {
 }
 
 describe('a released version', () => {
-  it('takes all calls, also where it is an older one, and the newest can be released again', async () => {
+  it('takes all calls, also an older one, and the newest can be released again', async () => {
     expect(await findRelease(platform.sql, project)).toEqual({ running: 1, shared: null })
     expect(await call()).toBe(1)
     await releaseVersion(platform.sql, version(2), all)
@@ -180,7 +178,7 @@ describe('publishing', () => {
     expect(await findRelease(platform.sql, project)).toEqual({ running: 4, shared: null })
   })
 
-  it('of an older draft changes nothing of what runs, and does not take a rollback back', async () => {
+  it('of an older draft changes nothing of what runs, as after a rollback', async () => {
     const older = await draft()
     await publish({ share: tenth })
     await publish({}, older)

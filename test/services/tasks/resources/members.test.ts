@@ -73,8 +73,9 @@ describe('members in files', () => {
     const refused = await run.apply(files(grace, member('eve@example.com', 'viewer')))
     expect(refused).toMatchObject({ code: 2, result: '' })
     expect(refused.problem).toContain(
-      'all.yaml:7:1: name: There is no such member, and files create none. A person becomes a ' +
-        'member by an invitation: POST /designer/v2/invitations.\n',
+      'all.yaml:7:1: name: There is no member "eve@example.com", and files create none. ' +
+        'Did you mean grace@example.com? A person becomes a member by an invitation: ' +
+        'POST /designer/v2/invitations.\n',
     )
     expect(await rolesOf()).toContain('grace viewer')
   })

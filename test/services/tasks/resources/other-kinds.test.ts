@@ -114,6 +114,7 @@ describe('kinds that belong to one another', () => {
     made: undefined,
     makesSecret: undefined,
     isGiven: false,
+    isDeletable: true,
     fields: {},
   })
   const kinds = [kindOf('folder', 'folder'), kindOf('page', 'folder'), kindOf('site')]

@@ -5,7 +5,7 @@ import { issueStaticToken } from '../../../../services/platform/automations/stat
 import { createRights } from '../../../../services/web/gate/callers/rights.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
-import { referenceRow } from '../../../../services/web/resources/reference.ts'
+import { referenceRow } from './reference.ts'
 import { scopesAt } from '../../../../services/web/resources/rights.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { openPlatform, readObject } from '../support/platform.ts'

@@ -9,7 +9,7 @@ import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
 import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
-import { REFERENCE_HEAD, referenceRow } from '../../../../services/web/resources/reference.ts'
+import { REFERENCE_HEAD, referenceRow } from './reference.ts'
 import { pathsOf } from '../../../../services/web/resources/rights.ts'
 import { typedOf } from '../../../../services/web/resources/values.ts'
 import { BASE_URL, readObject } from '../support/platform.ts'
@@ -151,7 +151,7 @@ function wordsOf({ message, details }: Record<string, unknown>): string[] {
 
 /** Expects a form that was refused to say what the API says of its body. */
 async function compareRefusals(page: Response, answer: Response, body: object): Promise<void> {
-  // No API takes the character in JSON, whatever it is for. A backslash that is escaped begins none.
+  // No API takes the character in JSON, whatever it is for; an escaped backslash begins none.
   const isNoJson = JSON.stringify(body).replaceAll('\\\\', '').includes('\\u0000')
   expect([answer.status, page.status]).toEqual([isNoJson ? 400 : 422, 422])
   const told = isNoJson ? [] : wordsOf(await readObject(answer))

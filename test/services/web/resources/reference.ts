@@ -1,6 +1,6 @@
-import type { Reader } from './declaration.ts'
-import { namesOf } from './names.ts'
-import { API, pathsOf } from './rights.ts'
+import type { Reader } from '../../../../services/web/resources/declaration.ts'
+import { namesOf } from '../../../../services/web/resources/names.ts'
+import { API, pathsOf } from '../../../../services/web/resources/rights.ts'
 
 /** The head of the table of resources in docs/reference.md. */
 export const REFERENCE_HEAD =

@@ -1,0 +1,88 @@
+import { toJsonSchema } from '@valibot/to-json-schema'
+import * as v from 'valibot'
+import { closed, integer, list as listOf, nullable, schema, text, uuid } from './parts.ts'
+import type { Field, Identified, Shown } from '../../resources/declaration.ts'
+import { namesOf } from '../../resources/names.ts'
+
+/** Returns the schemas of a resource: of its rows, and of what is sent. */
+export function schemasOf<Owner, Row extends Identified>({
+  kind,
+  id,
+  under,
+  fields,
+  facts,
+  secret,
+  verbs,
+}: Shown<Owner, Row>): Record<string, object> {
+  const { type, list } = namesOf(kind)
+  const all = Object.entries<Field>(fields)
+  const shown = all.filter(([, { look }]) => !look.control.isSecret)
+  const row = {
+    id: ID_SCHEMAS[id],
+    version: {
+      ...text,
+      description: 'Another one after each change; for `If-Match`.',
+    },
+    ...schemasOfFacts(under.facts),
+    ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
+    ...schemasOfFacts(facts),
+    managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
+  }
+  const once = secret && { [secret.key]: shownOnce, ...(secret.isMailed && { mailed }) }
+  return {
+    [`${type}Request`]: {
+      type: 'object',
+      additionalProperties: false,
+      required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
+      properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
+    },
+    [type]: closed(row),
+    ...((verbs.create ?? verbs.change) !== undefined && {
+      [`${type}Values`]: closed(
+        Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
+      ),
+    }),
+    [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
+    ...(once && { [`${type}WithSecret`]: closed({ ...row, ...once }) }),
+  }
+}
+
+const mailed = {
+  ...nullable('boolean'),
+  description: 'Whether a mail with it was sent; null: to no one. It is good in any case.',
+}
+/** The schemas of ids. */
+export const ID_SCHEMAS = { uuid, number: { ...integer, minimum: 1 }, name: text }
+
+const shownOnce = { ...text, description: 'Shown in this answer, and never again.' }
+
+const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
+  Object.fromEntries(Object.entries(facts).map(([name, [described]]) => [name, described]))
+
+/** Returns the JSON Schema of a field's value, as answers have it. */
+function schemaOf({ look, ...field }: Field): object {
+  const {
+    $schema: _,
+    default: __,
+    ...converted
+  } = toJsonSchema(field, {
+    target: 'draft-2020-12',
+    // What was checked to be an object is described by what it is then read as.
+    typeMode: 'output',
+    // Rules of our own have no form in JSON Schema.
+    errorMode: 'ignore',
+  })
+  const { label, hint = label, example } = look
+  return { ...converted, description: hint, ...(example !== undefined && { examples: [example] }) }
+}
+
+function schemaOfInput(field: Field): object {
+  const value = v.getDefault(field)
+  const { control, isFixed } = field.look
+  return {
+    ...schemaOf(field),
+    ...(value !== undefined && { default: value }),
+    ...(control.isSecret && { writeOnly: true }),
+    ...(isFixed && { 'x-fixed': true }),
+  }
+}
