@@ -36,7 +36,12 @@ export const createApi =
   (address: Address): Api =>
   async (path, request = {}) => {
     for (let tries = 1; ; tries++) {
-      const { status, text, retryAfter } = await send(address, path, request)
+      const answer = await send(address, path, request).catch((thrown: unknown) => {
+        // A connection that was kept may have ended since: what only reads is asked once more.
+        if (tries > 1 || request.method !== undefined) throw thrown
+      })
+      if (!answer) continue
+      const { status, text, retryAfter } = answer
       const isBusy = status === 429 || status === 503
       if (!isBusy || tries === TRIES) return readAnswer({ status, text, url: address.url })
       await sleep(Math.min(retryAfter, PAUSE_SECONDS.max) * 1000)

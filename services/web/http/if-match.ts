@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 
-/** Returns the versions that a change is for; none: any (RFC 9110, 13.1.1). A weak one is of no row. */
+/** Returns the versions that a change is for (RFC 9110, 13.1.1); none: any. */
 export function readIfMatch(c: Context): readonly string[] {
   const given = c.req.header('if-match')
   if (given === undefined || given.trim() === '*') return []

@@ -30,14 +30,14 @@ export function schemasOf<Owner, Row extends Identified>({
   }
   const once = secret && { [secret.key]: shownOnce, ...(secret.isMailed && { mailed }) }
   return {
-    [`${type}Request`]: {
-      type: 'object',
-      additionalProperties: false,
-      required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
-      properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
-    },
     [type]: closed(row),
     ...((verbs.create ?? verbs.change) !== undefined && {
+      [`${type}Request`]: {
+        type: 'object',
+        additionalProperties: false,
+        required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
+        properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
+      },
       [`${type}Values`]: closed(
         Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
       ),

@@ -177,6 +177,17 @@ describe('the task apply', () => {
     expect(await platform.sql`select from webhooks`).toHaveLength(1)
   })
 
+  it('deletes first where there is no room for what is new', async () => {
+    const ten = (host: string) =>
+      Array.from({ length: 10 }, (_, index) => webhook(`https://${host}/${index}`, ['*']))
+    await run.apply(yaml(...ten('a.example')))
+    const { code, problem } = await run.apply(yaml(...ten('b.example')), '--prune')
+    expect([code, problem]).toEqual([0, ''])
+    const rows = await platform.sql<{ host: string }[]>`
+      select distinct split_part(url, '/', 3) as host from webhooks`
+    expect([...rows]).toEqual([{ host: 'b.example' }])
+  })
+
   it('changes nothing of what was exported', async () => {
     await run.apply(yaml(schedule('A', { missed: 'run_once' }), webhook(HOOK, ['b', 'run_failed'])))
     const before = await countChanges()
