@@ -26,13 +26,24 @@ export function readForm<Of extends Fields>(
     return value === undefined ? [] : [[name, value] as const]
   })
   const result = v.safeParse(v.strictObject(fields), Object.fromEntries(given))
-  if (result.success) return result.output
+  if (result.success) {
+    refuseNul(fields, typed)
+    return result.output
+  }
   const problems = result.issues.map((issue) => {
     const [name = '', ...place] = (v.getDotPath(issue) ?? '').split('.')
     const label = [fields[name]?.look.label ?? name, ...place].join('.')
     return `${label} ${describeIssue(issue)}.`
   })
   throw new AppError('unprocessable', problems.join(' '))
+}
+
+/** Refuses what no JSON of the API has, and no text of the database (`unprocessable`). */
+function refuseNul(fields: Fields, typed: URLSearchParams): void {
+  for (const [name, { look }] of Object.entries(fields)) {
+    if (!typed.getAll(name).join('').includes('\0')) continue
+    throw new AppError('unprocessable', `${look.label} must have no NUL.`)
+  }
 }
 
 /** Returns values as their form shows them. */

@@ -199,9 +199,13 @@ const newnessOf = ({ can }: Noun): boolean[] => [
 /** Values that are taken, and such with a field that is too long: both are tried of each noun. */
 const triedOf = (noun: Noun): [Record<string, unknown>, boolean][] =>
   newnessOf(noun).flatMap((isNew) =>
-    [{}, ...Object.keys(noun.fields).map((name) => ({ [name]: 'x'.repeat(5000) }))].map(
-      (other): [Record<string, unknown>, boolean] => [{ ...examplesOf(noun), ...other }, isNew],
-    ),
+    ['', 'x'.repeat(5000), '\0']
+      .flatMap((value) => Object.keys(noun.fields).map((name) => ({ [name]: value })))
+      .concat({})
+      .map((other): [Record<string, unknown>, boolean] => [
+        { ...examplesOf(noun), ...other },
+        isNew,
+      ]),
   )
 
 async function listOf(noun: Noun): Promise<Record<string, unknown>[]> {
