@@ -42,7 +42,7 @@ export function readForm<Of extends Fields>(
 function refuseNul(fields: Fields, typed: URLSearchParams): void {
   for (const [name, { look }] of Object.entries(fields)) {
     if (!typed.getAll(name).join('').includes('\0')) continue
-    throw new AppError('unprocessable', `${look.label} must have no NUL.`)
+    throw new AppError('unprocessable', `${look.label} must have no control characters.`)
   }
 }
 
