@@ -1,6 +1,8 @@
 import { AppError } from '../shared/errors.ts'
 import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 
+/** What a manager may be called. */
+export const MANAGER_NAME = /^[\w.:/@-]{1,100}$/
 /** The marks of one organization. */
 const MARKS_MAX = 50_000
 

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { whole } from '../../shared/whole.ts'
 import { readRange } from '../../shared/outgoing/address-ranges.ts'
 import { INTERNET } from './crew-reach.ts'
 import { CREW_WAYS } from './crew-settings.ts'
@@ -21,15 +22,6 @@ const HOST = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/
 
 const form = (pattern: RegExp, problem: string) =>
   v.nullable(v.pipe(v.string(problem), v.maxLength(200, problem), v.regex(pattern, problem)))
-const whole = (min: number, max: number) => {
-  const problem = `must be a whole number from ${min} to ${max}`
-  return v.pipe(
-    v.number(problem),
-    v.integer(problem),
-    v.minValue(min, problem),
-    v.maxValue(max, problem),
-  )
-}
 const cpu = form(CPU, 'must be processors such as 500m or 2, or null')
 const memory = form(MEMORY, 'must be bytes such as 512Mi or 2Gi, or null')
 const oneOf = <const Options extends readonly string[]>(options: Options) =>

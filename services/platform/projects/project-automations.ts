@@ -15,13 +15,7 @@ const NAME_PART_MAX = 35
  */
 export async function deployProject(sql: Queryable, project: ProjectKey): Promise<void> {
   const { organizationId, projectId } = project
-  const moved = await sql`
-    update deployments d set project_version_id = newest.id, updated_at = now()
-    from (${newestVersion(sql, project)}) newest, project_versions v
-    where v.id = d.project_version_id and v.project_id = ${projectId}
-      and d.organization_id = ${organizationId} and d.tests_project_id is null
-    returning d.id`
-  if (moved.length > 0) return
+  if (await moveAutomations(sql, project, newestVersion(sql, project))) return
   await sql`
     insert into deployments
       (organization_id, project_version_id, name, slug, app_id, status, runs_on)
@@ -32,6 +26,20 @@ export async function deployProject(sql: Queryable, project: ProjectKey): Promis
       (${runnerOf(sql)}) runner
     where p.id = ${projectId} and p.organization_id = ${organizationId}
     on conflict do nothing`
+}
+
+/** Makes the automations of a project run a version of it. Returns false when it has none. */
+export async function moveAutomations(
+  sql: Queryable,
+  { organizationId, projectId }: ProjectKey,
+  version: ReturnType<typeof newestVersion>,
+): Promise<boolean> {
+  const { count } = await sql`
+    update deployments d set project_version_id = wanted.id, updated_at = now()
+    from (${version}) wanted, project_versions v
+    where v.id = d.project_version_id and v.project_id = ${projectId}
+      and d.organization_id = ${organizationId} and d.tests_project_id is null`
+  return count > 0
 }
 
 /** Returns the automation that runs a project; deploys the project first if it has none. */

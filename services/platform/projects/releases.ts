@@ -3,6 +3,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inputNames } from '../definitions/crew-inputs.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { moveAutomations } from './project-automations.ts'
 import type { ProjectKey, VersionKey } from './projects.ts'
 
 /** How many of the newest runs of each version are compared. */
@@ -64,11 +65,7 @@ export async function releaseVersion(
     const { running } = await findRelease(tx, key)
     const { id, definition } = await getReleasable(tx, key, running)
     if (percent === 100) {
-      await tx`
-        update deployments d set project_version_id = ${id}, updated_at = now()
-        from project_versions v
-        where v.id = d.project_version_id and v.project_id = ${projectId}
-          and d.organization_id = ${organizationId} and d.tests_project_id is null`
+      await moveAutomations(tx, key, tx`select ${id}::int as id`)
       await endRelease(tx, key)
       return
     }
@@ -133,12 +130,14 @@ async function getReleasable(
     where v.project_id = ${projectId} and v.organization_id = ${organizationId}
       and v.number = ${number}`
   if (!found) throw new AppError('not_found', 'This project has no such version.')
-  const refusal = found.fromSource
-    ? 'The versions of this project are sources: deploy a former one on the page of its automation.'
-    : found.isPublished
-      ? running === null && 'The project has no automation that could run it.'
-      : `Version ${number} is a draft. Publish it first.`
-  if (refusal !== false) throw new AppError('conflict', refusal)
+  const { fromSource, isPublished } = found
+  const refusal =
+    (fromSource &&
+      'The versions of this project are sources: deploy a former one on the page of its ' +
+        'automation.') ||
+    (!isPublished && `Version ${number} is a draft. Publish it first.`) ||
+    (running === null && 'The project has no automation that could run it.')
+  if (refusal) throw new AppError('conflict', refusal)
   return found
 }
 

@@ -46,9 +46,7 @@ async function ask({ url, version }: AwaitedWeb): Promise<string | undefined> {
   try {
     const name = `GET ${url}/openapi.json`
     const text = await deadline({ name, timeoutMs: CALL_MS }, async (signal) => {
-      // Files are read before the next call: a connection may not survive that.
-      const headers = { connection: 'close' }
-      const response = await fetch(`${url}/openapi.json`, { redirect: 'manual', headers, signal })
+      const response = await fetch(`${url}/openapi.json`, { redirect: 'manual', signal })
       return readBounded(response, ANSWER_BYTES_MAX)
     })
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), document), text)

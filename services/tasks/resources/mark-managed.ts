@@ -39,13 +39,8 @@ type Rows = readonly (readonly [step: Step, id: string | undefined])[]
 
 async function mark({ api, managedBy }: Marked, rows: Rows): Promise<void> {
   if (managedBy === undefined) return
-  const resources = rows.flatMap(
-    ([
-      {
-        kind: { kind },
-      },
-      id,
-    ]) => (id === undefined ? [] : [{ kind, id }]),
+  const resources = rows.flatMap(([step, id]) =>
+    id === undefined ? [] : [{ kind: step.kind.kind, id }],
   )
   await api(`/designer/v2/managed/${encodeURIComponent(managedBy)}`, {
     method: 'PUT',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { MANAGER_NAME } from '../../platform/managed-resources.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { Address } from './api.ts'
@@ -40,9 +41,6 @@ ${ADDRESS_USAGE}
   --json             print a JSON array instead of YAML
   --help             print this
 `
-
-/** As the platform takes it. */
-const MANAGER = /^[\w.:/@-]{1,100}$/
 
 const ADDRESS = {
   url: { type: 'string' },
@@ -91,7 +89,7 @@ export function readApplyRequest(
   if (values.help) return undefined
   if (paths.length === 0) throw wrong('Name a file or a directory.')
   const managedBy = values['managed-by']
-  if (managedBy !== undefined && !MANAGER.test(managedBy)) {
+  if (managedBy !== undefined && !MANAGER_NAME.test(managedBy)) {
     throw wrong(
       `--managed-by has 1 to 100 letters, digits and .:/@_-, not ${JSON.stringify(managedBy)}.`,
     )

@@ -84,16 +84,18 @@ async function inOrder(
   deleted: readonly Step[],
   state: State,
 ): Promise<Step[]> {
-  const last: Step[] = []
-  const first: Step[] = []
-  for (const step of deleted) {
-    const { kind, owner } = step
-    const isNew = (each: Step): boolean =>
-      each.action === 'create' && each.kind === kind && each.owner?.id === owner?.id
-    const after = (await state.rows(kind, owner)).length + steps.filter(isNew).length
-    ;(after > kind.most ? first : last).push(step)
+  const listOf = ({ kind, owner }: Step): string => pathOf(kind, owner?.id)
+  const created = new Map<string, number>()
+  for (const step of steps) {
+    if (step.action === 'create') created.set(listOf(step), (created.get(listOf(step)) ?? 0) + 1)
   }
-  return [...first, ...steps, ...last]
+  const full = new Set<string>()
+  for (const [list, { kind, owner }] of new Map(deleted.map((step) => [listOf(step), step]))) {
+    const rows = await state.rows(kind, owner)
+    if (rows.length + (created.get(list) ?? 0) > kind.most) full.add(list)
+  }
+  const isFirst = (step: Step): boolean => full.has(listOf(step))
+  return [...deleted.filter(isFirst), ...steps, ...deleted.filter((step) => !isFirst(step))]
 }
 
 /** A step for a document, before it is compared. */

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { FEATURE_FLAGS } from '../../platform/feature-flags.ts'
+import { FEATURE_FLAGS, readFlagState } from '../../platform/feature-flags.ts'
 import type { FeatureFlag } from '../../platform/feature-flags.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { choice } from '../resources/controls.ts'
@@ -16,12 +16,6 @@ export const FLAG_TEXTS: Readonly<Record<FeatureFlag, { readonly title: string; 
       'value crews.namespaceIsolation, which also grants the permissions that this requires.',
   },
 }
-
-const STATES: ReadonlyMap<unknown, string> = new Map([
-  [true, 'on'],
-  [false, 'off'],
-])
-const WORDS = new Map([...STATES].map(([state, word]) => [word, state]))
 
 /** True or false, as people choose it; what is neither stays as it was given. */
 export const onOff: Control = {
@@ -52,7 +46,9 @@ export const ownStates: Control = {
 
 const inputOf = (flag: FeatureFlag): string => `flag_${flag}`
 
-const wordOf = (state: unknown): string =>
-  STATES.get(state) ?? (typeof state === 'string' ? state : '')
+function wordOf(state: unknown): string {
+  if (typeof state === 'boolean') return state ? 'on' : 'off'
+  return typeof state === 'string' ? state : ''
+}
 
-const stateOf = (word: string | null): unknown => (word ? (WORDS.get(word) ?? word) : null)
+const stateOf = (word: string | null): unknown => (word ? (readFlagState(word) ?? word) : null)

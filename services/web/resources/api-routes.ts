@@ -7,7 +7,6 @@ import { requireOrganization } from '../gate/callers/organization.ts'
 import { mark, markAll } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
-import { readIfMatch } from '../http/if-match.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import type { Call, Declaration, Done, Fields, Identified, Reader, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
@@ -114,6 +113,13 @@ function createAnswers<Owner, Given, Row extends Given & Identified, Of extends 
   }
 
   return { look, show, showNow }
+}
+
+/** Returns the versions that a change is for (RFC 9110, 13.1.1); none: any. */
+function readIfMatch(c: Context): readonly string[] {
+  const given = c.req.header('if-match')
+  if (given === undefined || given.trim() === '*') return []
+  return given.split(',').map((tag) => /^"([^"]*)"$/.exec(tag.trim())?.[1] ?? '')
 }
 
 const isDry = (c: Context): boolean => readFlag(c.req.query('dry_run'), 'dry_run')

@@ -9,13 +9,13 @@ import {
   csrfField,
   emptyState,
   factList,
+  mailedBox,
   noticeBox,
   problemBox,
   statePill,
   warningBox,
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
-import { mailedBox } from '../console/frame/new-link-page.ts'
 import { managedBox } from '../managed/marks.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
 import type { MailedLink } from '../mail/mail-link.ts'

@@ -27,7 +27,7 @@ export function readForm<Of extends Fields>(
   })
   const result = v.safeParse(v.strictObject(fields), Object.fromEntries(given))
   if (result.success) {
-    refuseNul(fields, typed)
+    refuseNulIn(fields, typed)
     return result.output
   }
   const problems = result.issues.map((issue) => {
@@ -39,10 +39,11 @@ export function readForm<Of extends Fields>(
 }
 
 /** Refuses what no JSON of the API has, and no text of the database (`unprocessable`). */
-function refuseNul(fields: Fields, typed: URLSearchParams): void {
+function refuseNulIn(fields: Fields, typed: URLSearchParams): void {
   for (const [name, { look }] of Object.entries(fields)) {
-    if (!typed.getAll(name).join('').includes('\0')) continue
-    throw new AppError('unprocessable', `${look.label} must have no control characters.`)
+    if (typed.getAll(name).join('').includes('\0')) {
+      throw new AppError('unprocessable', `${look.label} must have no control characters.`)
+    }
   }
 }
 

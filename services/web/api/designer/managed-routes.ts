@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import * as v from 'valibot'
-import { setManaged } from '../../../platform/managed-resources.ts'
+import { MANAGER_NAME, setManaged } from '../../../platform/managed-resources.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
@@ -12,7 +12,6 @@ import { refuseMethod } from '../../http/refuse-method.ts'
 const BODY_BYTES_MAX = 2 << 20
 /** As many as documents are applied at a time. */
 const ROWS_MAX = 10_000
-const NAME = /^[\w.:/@-]{1,100}$/
 
 const managed = v.strictObject({
   resources: v.pipe(
@@ -27,7 +26,10 @@ const managed = v.strictObject({
   ),
 })
 const manager = v.strictObject({
-  managed_by: v.pipe(v.string(), v.regex(NAME, 'must be 1 to 100 letters, digits and .:/@_-')),
+  managed_by: v.pipe(
+    v.string(),
+    v.regex(MANAGER_NAME, 'must be 1 to 100 letters, digits and .:/@_-'),
+  ),
 })
 
 /** Marks the resources that files keep. */

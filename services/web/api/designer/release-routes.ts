@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import * as v from 'valibot'
+import { whole } from '../../../shared/whole.ts'
 import type { ProjectKey } from '../../../platform/projects/projects.ts'
 import { findProject } from '../../../platform/projects/projects.ts'
 import {
@@ -20,16 +21,6 @@ import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { readNumber, readRunBody } from './requests.ts'
 
 const PATH = '/projects/:projectId/release'
-const whole = (min: number, max: number) => {
-  const message = `must be a whole number from ${min} to ${max}`
-  return v.pipe(
-    v.number(message),
-    v.integer(message),
-    v.minValue(min, message),
-    v.maxValue(max, message),
-  )
-}
-
 /** The body that gives a version its share. */
 export const releaseBody = v.strictObject({
   version: whole(1, 2 ** 31 - 1),

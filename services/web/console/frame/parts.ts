@@ -141,6 +141,19 @@ export function automationReason({
   return status === 'Crew is Provisioning' ? warningBox(statusReason) : problemBox(statusReason)
 }
 
+/** What people are told of the mail with a link, if there was to be one. */
+export function mailedBox(
+  mailed: { readonly to: string; readonly isSent: boolean } | undefined,
+): Html | string {
+  if (mailed === undefined) return ''
+  const { to, isSent } = mailed
+  if (isSent) return noticeBox(`A mail with the link was sent to ${to}.`)
+  return problemBox(
+    `The mail to ${to} could not be sent; the log has the reason. The link is good: pass it on ` +
+      'yourself.',
+  )
+}
+
 /** A fact that the reader should know before going on. */
 export const warningBox = (text: Html | string): Html =>
   html`<p class="notice waiting" role="status">${icon('alert')}<span>${text}</span></p>`

@@ -52,7 +52,7 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     base: version.number,
     models: await listConnectedModels(sql, c.var.session.user.organizationId),
     tests: await readTests(sql, key),
-    ...(await readRelease(sql, key)),
+    ...(await readRelease(sql, key, version)),
   })
 
   const refuse: Refuse = async (c, own, { status, ...refused }) =>
@@ -85,9 +85,10 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   return room.routes
 }
 
-async function readRelease(sql: Database, key: VersionKey) {
+/** What is released; the runs of both versions where they are shown, which is not for drafts. */
+async function readRelease(sql: Database, key: VersionKey, { publishedAt }: OwnVersion['version']) {
   const release = await findRelease(sql, key)
-  return { release, compared: await compareRuns(sql, key, release) }
+  return { release, compared: publishedAt === null ? [] : await compareRuns(sql, key, release) }
 }
 
 /** The next test begins with the inputs of the newest one. */
