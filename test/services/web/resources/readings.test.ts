@@ -16,6 +16,7 @@ import { BASE_URL, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 import { openSendTraces } from '../support/send-traces.ts'
 import type { SendTraces } from '../support/send-traces.ts'
+import { anyCharacters } from '../../../support/any-characters.ts'
 
 interface Noun {
   readonly kind: string
@@ -162,7 +163,7 @@ async function compareRefusals(page: Response, answer: Response, body: object): 
 const value = (example: unknown) =>
   fc.oneof(
     { weight: 12, arbitrary: fc.constant(example) },
-    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
+    { weight: 1, arbitrary: anyCharacters(20) },
     {
       weight: 2,
       arbitrary: fc.constantFrom<unknown>(
