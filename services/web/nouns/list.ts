@@ -10,6 +10,7 @@ import { organizations } from './organizations.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
+import { triggers } from './triggers.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -17,6 +18,7 @@ import { webhooks } from './webhooks.ts'
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
+  triggers,
   connections,
   llmConnections,
   staticTokens,
