@@ -37,8 +37,13 @@ interface Scheme {
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-const hex = (text: string): Buffer => Buffer.from(text, 'hex')
-const base64 = (text: string): Buffer => Buffer.from(text, 'base64')
+const hex = (text: string): Buffer => decode(text.toLowerCase(), 'hex')
+const base64 = (text: string): Buffer => decode(text, 'base64')
+/** Node leaves out what is no part of a code. */
+function decode(text: string, code: 'hex' | 'base64'): Buffer {
+  const bytes = Buffer.from(text, code)
+  return bytes.toString(code) === text ? bytes : Buffer.alloc(0)
+}
 const fieldOf = (body: unknown, name: string): unknown => (isObject(body) ? body[name] : undefined)
 
 /** Senders with the libraries of Svix name the headers of Standard Webhooks so. */
@@ -81,7 +86,7 @@ export const SCHEMES: Readonly<Record<SchemeName, Scheme>> = {
         ),
       }
     },
-    keyOf: (secret) => base64(secret.replace(/^whsec_/, '')),
+    keyOf: (secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'),
     idOf: (header) => standard(header, 'id'),
   },
   github: {

@@ -35,6 +35,11 @@ export const TRIGGER_SCHEMAS = {
     ...delivery,
     repeated: { type: 'boolean', description: 'A delivery with this id was received before.' },
   }),
+  Greeting: {
+    type: 'object',
+    description: 'The answer to a message that only tries the address.',
+    properties: { pong: { const: true }, challenge: text },
+  },
 }
 
 const UNAVAILABLE = { '503': problem('The database is unavailable. Try again.', retryAfter) }
@@ -82,7 +87,12 @@ export const TRIGGER_PATHS = {
         },
       },
       responses: {
-        '200': json('It starts no run, or its id was received before.', 'Received'),
+        '200': {
+          description: 'It starts no run, or its id was received before, or it tries the address.',
+          content: {
+            'application/json': { schema: { anyOf: [schema('Received'), schema('Greeting')] } },
+          },
+        },
         '202': json('It started a run.', 'Received'),
         '400': problem('It is not JSON, or was signed more than 5 minutes from now.'),
         '404': problem('No trigger has this address, or the signature is wrong.'),
