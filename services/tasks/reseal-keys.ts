@@ -35,8 +35,9 @@ type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
  * Seals the keys of LLM connections, webhooks and triggers, and the secrets of crews and
- * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again.
- * Raises `invalid_configuration` without a key, and `conflict` when some open with neither.
+ * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed.
+ * Safe to run again. Raises `invalid_configuration` without a key, and `conflict` when some open
+ * with neither.
  */
 export async function resealKeys(
   sql: Database,

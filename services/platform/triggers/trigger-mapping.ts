@@ -95,8 +95,8 @@ export function mapDelivery({ filter, deliveryPath, inputs }: Mapping, facts: Fa
 
 /** Why a mapping does not end in time. */
 export const SLOW =
-  `The filter and the mapping take longer than ${MAPPING_MS} ms. Use simpler paths, without .. and ` +
-  'regular expressions that look far.'
+  `The filter and the mapping take longer than ${MAPPING_MS} ms. Use simpler paths, without .. ` +
+  'and regular expressions that look far.'
 
 /** Bodies were parsed from JSON or made of a form. */
 const toJson = (body: unknown): JSONValue => body as JSONValue

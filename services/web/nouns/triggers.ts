@@ -12,6 +12,7 @@ import {
   createTrigger,
   deleteTrigger,
   endFormerSecret,
+  findSecretOfAddress,
   findTrigger,
   FORMER_SECRET_HOURS,
   listTriggers,
@@ -132,6 +133,12 @@ const sealed = (
   entered: string,
 ): Buffer => createWebhookKeys(config.SECRET_KEY_BASE).seal(entered, key)
 
+async function secretOf({ sql, deps }: Call<Automation>, row: Trigger) {
+  const { SECRET_KEY_BASE: current, SECRET_KEY_BASE_PREVIOUS: previous } = deps.config
+  const found = await findSecretOfAddress(sql, row.id)
+  return found && createWebhookKeys(current, previous).open(found.sealedKey, row)
+}
+
 /** An address that takes the webhooks of a third party, each of which may start a run. */
 export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
   kind: 'trigger',
@@ -173,7 +180,8 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
     },
     async change(call, row, { secret: entered, ...given }) {
       await updateTrigger(call.sql, row, given)
-      if (entered !== undefined) {
+      // Files send it with each change; the former one is good for its time all the same.
+      if (entered !== undefined && entered !== (await secretOf(call, row))) {
         await replaceTriggerSecret(call.sql, row, sealed(call, row, entered))
       }
     },
@@ -231,7 +239,9 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
     hint: ({ row: { url, previousSecretUntil } }) =>
       html`<p class="hint">
         Enter it where the sender is told to send to <span class="mono break">${url}</span>.
-        ${previousSecretUntil ? `The former one is good for ${FORMER_SECRET_HOURS} hours more.` : ''}
+        ${
+          previousSecretUntil ? `The former one is good for ${FORMER_SECRET_HOURS} hours more.` : ''
+        }
       </p>`,
   },
   name: ({ name }) => name,

@@ -23,7 +23,7 @@ export interface DeliveryPage {
   readonly wrong?: string | undefined
 }
 
-/** The page of a delivery: what it did and why, what was sent, and a button to start its run again. */
+/** The page of a delivery: what it did and why, what was sent, and a button to start again. */
 export function deliveryPage(view: DeliveryPage): Html {
   const { session, automation, trigger, back, delivery, wrong } = view
   const { deliveryId, state, problem, runId, receivedAt, headers, payload } = delivery

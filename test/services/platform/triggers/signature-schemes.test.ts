@@ -9,7 +9,10 @@ import {
   SCHEMES,
   secretProblem,
 } from '../../../../services/platform/triggers/signature-schemes.ts'
-import type { SchemeName } from '../../../../services/platform/triggers/signature-schemes.ts'
+import type {
+  Arrived,
+  SchemeName,
+} from '../../../../services/platform/triggers/signature-schemes.ts'
 import { createWebhookSecret } from '../../../../services/platform/webhooks/webhook-keys.ts'
 
 const NOW = 1_700_000_000_000
@@ -44,23 +47,20 @@ const SENDERS: Readonly<Record<SchemeName, Sender>> = {
   token: (secret) => ({ authorization: `Bearer ${secret}` }),
 }
 
-const arrived = (headers: Headers, body: string) => ({
+const arrived = (headers: Headers, body = BODY): Arrived => ({
   header: (name: string) => headers[name] ?? '',
   body: Buffer.from(body),
 })
 
-const skewOf = (scheme: SchemeName, headers: Headers, secret: string, body = BODY) =>
-  findSkew({ scheme, header: null }, arrived(headers, body), {
-    secrets: [secret, secret],
-    now: NOW,
-  })
+const skewOf = (scheme: SchemeName, delivery: Arrived, secret: string) =>
+  findSkew({ scheme, header: null }, delivery, { secrets: [secret, secret], now: NOW })
 
 describe.each(SCHEME_NAMES)('the scheme %s', (scheme) => {
   const secret = createWebhookSecret()
 
   it('takes what its senders sign, with the present or the former secret', async () => {
     const headers = await SENDERS[scheme](secret, BODY, AT)
-    expect(skewOf(scheme, headers, secret)).toBe(0)
+    expect(skewOf(scheme, arrived(headers), secret)).toBe(0)
     for (const secrets of [
       [secret, createWebhookSecret()],
       [createWebhookSecret(), secret],
@@ -72,18 +72,18 @@ describe.each(SCHEME_NAMES)('the scheme %s', (scheme) => {
 
   it('refuses another secret, no header, and headers of other schemes', async () => {
     const headers = await SENDERS[scheme](secret, BODY, AT)
-    expect(skewOf(scheme, headers, createWebhookSecret())).toBeUndefined()
-    expect(skewOf(scheme, {}, secret)).toBeUndefined()
+    expect(skewOf(scheme, arrived(headers), createWebhookSecret())).toBeUndefined()
+    expect(skewOf(scheme, arrived({}), secret)).toBeUndefined()
     for (const other of SCHEME_NAMES.filter((name) => name !== scheme)) {
       const foreign = await SENDERS[other](secret, BODY, AT)
-      expect(skewOf(scheme, foreign, secret), other).toBeUndefined()
+      expect(skewOf(scheme, arrived(foreign), secret), other).toBeUndefined()
     }
   })
 
   it('refuses headers that anything was done to, and never raises', async () => {
     const headers = await SENDERS[scheme](secret, BODY, AT)
     const names = Object.keys(headers)
-    await fc.assert(
+    fc.assert(
       fc.property(
         fc.constantFrom(...names),
         fc.oneof(
@@ -96,27 +96,33 @@ describe.each(SCHEME_NAMES)('the scheme %s', (scheme) => {
         ),
         (name, value) => {
           fc.pre(value !== headers[name])
-          expect(skewOf(scheme, { ...headers, [name]: value }, secret)).toBeUndefined()
+          expect(skewOf(scheme, arrived({ ...headers, [name]: value }), secret)).toBeUndefined()
         },
       ),
       { numRuns: 200 },
     )
   })
 
-  it.runIf(!SCHEMES[scheme].isToken)('refuses a body with any byte changed', async () => {
-    const headers = await SENDERS[scheme](secret, BODY, AT)
-    for (let at = 0; at < BODY.length; at += 1) {
-      const body = `${BODY.slice(0, at)}~${BODY.slice(at + 1)}`
-      expect(skewOf(scheme, headers, secret, body)).toBeUndefined()
-    }
-  })
-
   it('says by how much the clock of a sender differs, where that is signed', async () => {
     const headers = await SENDERS[scheme](secret, BODY, AT - 600)
     const isDated = ['standard_webhooks', 'stripe', 'slack'].includes(scheme)
-    expect(skewOf(scheme, headers, secret)).toBe(isDated ? 600 : 0)
+    expect(skewOf(scheme, arrived(headers), secret)).toBe(isDated ? 600 : 0)
   })
 })
+
+describe.each(SCHEME_NAMES.filter((name) => !SCHEMES[name].isToken))(
+  'a signature of %s',
+  (scheme) => {
+    it('is of each byte of the body', async () => {
+      const secret = createWebhookSecret()
+      const headers = await SENDERS[scheme](secret, BODY, AT)
+      for (let at = 0; at < BODY.length; at += 1) {
+        const body = `${BODY.slice(0, at)}~${BODY.slice(at + 1)}`
+        expect(skewOf(scheme, arrived(headers, body), secret)).toBeUndefined()
+      }
+    })
+  },
+)
 
 describe('recorded signatures', () => {
   it('of the documentation of GitHub are taken', () => {
@@ -124,7 +130,9 @@ describe('recorded signatures', () => {
       'x-hub-signature-256':
         'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
     }
-    expect(skewOf('github', headers, "It's a Secret to Everybody", 'Hello, World!')).toBe(0)
+    expect(skewOf('github', arrived(headers, 'Hello, World!'), "It's a Secret to Everybody")).toBe(
+      0,
+    )
   })
 
   it('of the documentation of Slack are taken', () => {
@@ -138,7 +146,7 @@ describe('recorded signatures', () => {
       'x-slack-request-timestamp': '1531420618',
       'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
     }
-    const skew = skewOf('slack', headers, '8f742231b10e8888abcd99yyyzzz85a5', body)
+    const skew = skewOf('slack', arrived(headers, body), '8f742231b10e8888abcd99yyyzzz85a5')
     expect(skew).toBe(AT - 1_531_420_618)
   })
 
@@ -150,7 +158,7 @@ describe('recorded signatures', () => {
       'stripe-signature':
         't=1700000000,v1=668c948dd2b8919532371ae3e24d863bdc30319e0b8ce650a3061703768158a3',
     }
-    expect(skewOf('stripe', headers, 'whsec_recorded_with_the_library', body)).toBe(0)
+    expect(skewOf('stripe', arrived(headers, body), 'whsec_recorded_with_the_library')).toBe(0)
   })
 
   it('with the headers of Svix are taken', () => {
@@ -159,7 +167,7 @@ describe('recorded signatures', () => {
       name.replace('webhook-', 'svix-'),
       String(value),
     ])
-    expect(skewOf('standard_webhooks', Object.fromEntries(headers), secret)).toBe(0)
+    expect(skewOf('standard_webhooks', arrived(Object.fromEntries(headers)), secret)).toBe(0)
   })
 })
 

@@ -119,6 +119,8 @@ describe('the triggers of an automation', () => {
     expect((await sendPaid(trigger.id, PAID, ENTERED)).status).toBe(202)
     const other = PAID.replace('evt_1', 'evt_2')
     expect((await sendPaid(trigger.id, other, 'another-secret-of-stripe')).status).toBe(202)
+    await post(page, { ...FORM, secret: 'another-secret-of-stripe', name: 'Renamed again' })
+    expect((await sendPaid(trigger.id, PAID, ENTERED)).status).toBe(200)
     await post(page, { ...FORM, secret: '', name: 'Renamed' })
     expect((await sendPaid(trigger.id, PAID, 'another-secret-of-stripe')).status).toBe(200)
   })

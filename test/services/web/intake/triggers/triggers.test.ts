@@ -337,7 +337,7 @@ describe('the senders', () => {
 })
 
 describe('a hostile body', () => {
-  const wrong: [string, string | Buffer, Record<string, string>, number][] = [
+  const wrong: [what: string, body: string, headers: Record<string, string>, code: number][] = [
     ['text', 'topic', { 'content-type': 'text/plain' }, 415],
     ['XML', '<topic/>', { 'content-type': 'application/xml' }, 415],
     ['no type', '{}', { 'content-type': '' }, 415],
@@ -351,9 +351,10 @@ describe('a hostile body', () => {
     ['no object', '7', {}, 422],
     ['null', 'null', {}, 422],
   ]
-  it.each(wrong)('%s is refused in words, and starts nothing', async (_, body, headers, status) => {
-    const answer = await deliver(await make(), { body: String(body), headers })
-    expect(answer).toMatchObject({ code: status, message: expect.any(String) })
+  it.each(wrong)('%s is refused in words, and starts nothing', async (...given) => {
+    const [, body, headers, code] = given
+    const answer = await deliver(await make(), { body, headers })
+    expect(answer).toMatchObject({ code, message: expect.any(String) })
     expect(await runs()).toEqual([])
     expect(await deliveries()).toMatchObject([{ state: 'failed', problem: answer['message'] }])
   })
