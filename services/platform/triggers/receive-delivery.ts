@@ -69,7 +69,7 @@ function decide(trigger: Trigger, { refused, ...facts }: Given): Decision {
   if (trigger.pausedAt) return { skipped: trigger.pauseReason ?? 'The trigger is paused.' }
   try {
     const { inputs, deliveryId } = mapDelivery(trigger, facts)
-    return inputs ? { deliveryId, inputs } : { deliveryId, skipped: 'The filter does not let it.' }
+    return inputs ? { deliveryId, inputs } : { deliveryId, skipped: 'The filter leaves it out.' }
   } catch (thrown) {
     if (thrown instanceof AppError) return { error: thrown }
     throw thrown

@@ -3,6 +3,7 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { PAYLOAD_DAYS } from '../../../platform/triggers/trigger-deliveries.ts'
 import type { TriggerDeliveryRecord } from '../../../platform/triggers/trigger-deliveries.ts'
+import type { Facts } from '../../../platform/triggers/trigger-mapping.ts'
 import type { Trigger } from '../../../platform/triggers/triggers.ts'
 import { crumbs } from '../frame/confirm-page.ts'
 import { pretty } from '../frame/format.ts'
@@ -48,18 +49,22 @@ export function deliveryPage(view: DeliveryPage): Html {
           ...(problem === null ? [] : [['Reason', problem] as const]),
         ])}
       </section>
-      <section class="card" aria-labelledby="content">
-        <div class="card-head"><h2 id="content">Content</h2></div>
-        ${
-          payload === null
-            ? html`<p class="hint">
-                It could not be read, or was received more than ${PAYLOAD_DAYS} days ago.
-              </p>`
-            : html`${copyable('headers', pretty(headers))} ${copyable('body', pretty(payload))}`
-        }
-      </section>`,
+      ${
+        payload === null
+          ? html`<p class="hint">
+              Its content could not be read, or was received more than ${PAYLOAD_DAYS} days ago.
+            </p>`
+          : html`${contentSection('headers', headers)} ${contentSection('body', payload)}`
+      }`,
   )
 }
+
+/** What was sent, by its name in filters and paths. */
+const contentSection = (name: keyof Facts, content: unknown): Html =>
+  html`<section class="card" aria-labelledby="${name}">
+    <div class="card-head"><h2 id="${name}" class="mono">$.${name}</h2></div>
+    ${copyable(name, pretty(content))}
+  </section>`
 
 const startAgainButton = ({ session, back, delivery }: DeliveryPage): Html =>
   html`<form method="post" action="${back}/deliveries/${delivery.id}" class="push">

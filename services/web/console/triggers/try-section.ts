@@ -44,7 +44,7 @@ function finding({ deliveryId }: TriggerDeliveryRecord, made: ReturnType<typeof 
       ? [pill('bad', 'fails'), made.message]
       : made.inputs
         ? [pill('good', 'starts a run'), copyable('Inputs', pretty(made.inputs))]
-        : [pill('idle', 'is skipped'), 'The filter does not let it.']
+        : [pill('idle', 'is skipped'), 'The filter leaves it out.']
   return html`<div>
     <dt><span class="mono break">${deliveryId}</span> ${state}</dt>
     <dd>${text}</dd>

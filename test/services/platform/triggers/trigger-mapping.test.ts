@@ -66,6 +66,16 @@ describe('inputs', () => {
     expect(() => map({ inputs }, facts)).toThrow('larger than 256 KiB')
   })
 
+  it('find nothing that JSON does not have', () => {
+    const inputs = {
+      a: '{{ $.body.constructor }}',
+      b: '{{ $.body.__proto__ }}',
+      c: '{{ $.body.commits.length }}',
+      d: '{{ $.headers.toString }}',
+    }
+    expect(inputsOf(inputs)).toEqual({})
+  })
+
   it.each(['__proto__', 'constructor'])('may be called %s without any effect', (name) => {
     const inputs = JSON.parse(`{"${name}": "{{ $.body.type }}"}`)
     expect(Object.entries(map({ inputs }).inputs ?? {})).toEqual([[name, 'push']])

@@ -161,7 +161,7 @@ describe('a mapping that is typed', () => {
     const tried = await post(`${page}/test`, { ...FORM, secret: '', inputs })
     expect(tried.status).toBe(200)
     expect(tried.text).toContain('Tried invoice.paid')
-    expect(tried.text).toContain('The filter does not let it.')
+    expect(tried.text).toContain('The filter leaves it out.')
     const wrong = await post(`${page}/test`, { ...FORM, secret: '', filter: 'a b' })
     expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining('cannot be read')])
     expect(await runs()).toHaveLength(1)

@@ -289,7 +289,7 @@ async function seedTrigger({ sql, acme }: Platform): Promise<Pick<Ids, 'trigger'
       (trigger_id, delivery_id, state, problem, run_id, headers, payload)
     values
       (${trigger}, 'evt_1', 'failed', 'topic is required.', null, '{}', null),
-      (${trigger}, 'evt_2', 'skipped', 'The filter does not let it.', null, '{}', '{}'),
+      (${trigger}, 'evt_2', 'skipped', 'The filter leaves it out.', null, '{}', '{}'),
       (${trigger}, 'evt_3', 'started', null, gen_random_uuid(),
         '{"user-agent": "Stripe/1.0"}', '{"type": "invoice.paid", "topic": "tides"}')
     returning id::text as event`
