@@ -39,11 +39,13 @@ interface Scheme {
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 const hex = (text: string): Buffer => decode(text.toLowerCase(), 'hex')
 const base64 = (text: string): Buffer => decode(text, 'base64')
+
 /** Node leaves out what is no part of a code. */
 function decode(text: string, code: 'hex' | 'base64'): Buffer {
   const bytes = Buffer.from(text, code)
   return bytes.toString(code) === text ? bytes : Buffer.alloc(0)
 }
+
 const fieldOf = (body: unknown, name: string): unknown => (isObject(body) ? body[name] : undefined)
 
 /** Senders with the libraries of Svix name the headers of Standard Webhooks so. */
@@ -73,7 +75,7 @@ export type SchemeName = (typeof SCHEME_NAMES)[number]
 /** How third parties sign. */
 export const SCHEMES: Readonly<Record<SchemeName, Scheme>> = {
   standard_webhooks: {
-    label: 'Standard Webhooks',
+    label: 'Standard Webhooks, also of GitLab with a signing token',
     headers: ['webhook-signature', 'svix-signature'],
     read: (header) => {
       const timestamp = standard(header, 'timestamp')

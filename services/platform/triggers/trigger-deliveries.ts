@@ -1,6 +1,7 @@
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import { keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
+import { isDeliveryId } from '../webhooks/webhook-deliveries.ts'
 import type { Facts } from './trigger-mapping.ts'
 
 /** An id that is sent again within this time starts no other run. */
@@ -32,9 +33,6 @@ export interface TriggerDeliveryRecord extends TriggerDelivery {
   readonly headers: Facts['headers']
   readonly payload: unknown
 }
-
-/** Tells whether a text can be the id of a delivery in lists and addresses. */
-export const isTriggerDeliveryId = (text: string): boolean => /^[1-9]\d{0,15}$/.test(text)
 
 const columns = (sql: Queryable) => sql`
   id::text, delivery_id, state, problem, run_id, received_at`
@@ -77,7 +75,7 @@ export async function findTriggerDelivery(
   sql: Queryable,
   { triggerId, id }: { triggerId: string; id: string },
 ): Promise<TriggerDeliveryRecord | undefined> {
-  if (!isTriggerDeliveryId(id)) return undefined
+  if (!isDeliveryId(id)) return undefined
   const [found] = await sql<TriggerDeliveryRecord[]>`
     select ${columns(sql)}, headers, payload from trigger_deliveries
     where trigger_deliveries.id = ${id} and trigger_id = ${triggerId}`

@@ -1,14 +1,12 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations/automations.ts'
-import {
-  isTriggerDeliveryId,
-  listTriggerDeliveries,
-} from '../../../platform/triggers/trigger-deliveries.ts'
+import { listTriggerDeliveries } from '../../../platform/triggers/trigger-deliveries.ts'
 import type {
   TriggerDelivery,
   TriggerDeliveryState,
 } from '../../../platform/triggers/trigger-deliveries.ts'
 import type { Trigger } from '../../../platform/triggers/triggers.ts'
+import { isDeliveryId } from '../../../platform/webhooks/webhook-deliveries.ts'
 import type { View } from '../../resources/declaration.ts'
 import { runPath } from '../frame/addresses.ts'
 import { shortId } from '../frame/format.ts'
@@ -36,7 +34,7 @@ type Shown = Pick<View<Automation, Trigger>, 'c' | 'sql' | 'owner' | 'row' | 'pa
 
 /** The deliveries of a trigger, newest first. */
 export async function deliveriesSection({ c, sql, owner, row, path }: Shown): Promise<Html> {
-  const request = readPageRequest(c, isTriggerDeliveryId)
+  const request = readPageRequest(c, isDeliveryId)
   const page = await listTriggerDeliveries(sql, row.id, request)
   const list = { path, noun: 'event', page, request }
   return html`<section class="card flush" aria-labelledby="deliveries">
