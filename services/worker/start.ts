@@ -1,21 +1,14 @@
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
-import { forgetCalls } from '../platform/automations/api-calls.ts'
-import { deleteExpiredAudit } from '../platform/audit/audit-upkeep.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
-import { deleteUnusedFiles } from '../platform/runs/input-files.ts'
 import { expireApprovals } from '../platform/runs/run-approvals.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
 import { giveUpLostRuns, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
 import { createQueueRoom } from '../platform/runs/queue-room.ts'
 import { runDueSchedules } from '../platform/schedules/run-schedules.ts'
-import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
-import { deleteRemovedAutomation } from '../platform/crews/automation-life.ts'
-import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs/runs.ts'
-import { deleteExpiredDeliveries } from '../platform/triggers/trigger-deliveries.ts'
 import { readerOf } from '../platform/connections/llm-usage.ts'
 import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
@@ -46,8 +39,7 @@ import { startPulls } from './git/start-pulls.ts'
 import { createFileHandover } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
-import { startForwarding } from './forward-audit.ts'
-import { startRetention } from './retention.ts'
+import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { createProgressWriter } from './run/progress-writer.ts'
 import { createTracing, noTracing } from './run/run-trace.ts'
@@ -64,8 +56,6 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
 const POLL_MS = 2000
 /** Longer than a look at the queue can take: its statements end after 30 s. */
 const SCHEDULES_MS = 1000
-const RUN_DAYS_MS = 3_600_000
-const REMOVALS_MS = 2000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -113,7 +103,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const texts = openTextRelay({ sql, log })
   loop = startWork({ config, source, log, sql, journals, prices, tracing, metrics, stops, texts })
   const { wake } = loop
-  const retention = startRetentions({ config, log, sql, metrics })
+  const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
   const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
   const crews = startCrews({ config, source, log, sql, registry })
   const pulls = startPulls({ config, source, log, sql })
@@ -156,48 +146,6 @@ function startSchedules(sql: Database, log: Log, queuedRuns: number) {
   const queue = createQueueRoom({ queuedRuns })
   const turn = () => runDueSchedules(sql, { queue })
   return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
-}
-
-/** Makes the partitions of the days ahead, and drops a day that is too old. */
-function startRunDays(sql: Database, log: Log, days: number) {
-  const turn = async (): Promise<number> => {
-    await makeRunDays(sql)
-    const day = await dropExpiredDay(sql, days)
-    if (day === undefined) return 0
-    log.info({ day }, 'what the runs of a day reported was dropped: their retention has ended')
-    return 1
-  }
-  return keepTurning({ name: 'making and dropping days of runs', turn, everyMs: RUN_DAYS_MS, log })
-}
-
-/** Deletes runs, and files that none of them names. */
-function startRetentions({
-  config,
-  log,
-  sql,
-  metrics,
-}: Pick<Work, 'config' | 'log' | 'sql' | 'metrics'>) {
-  const days = config.RUNS_RETENTION_DAYS
-  const expire = () => deleteExpiredRuns(sql, { days })
-  const runs = startRetention({ expire, onDeleted: metrics.expired, log })
-  const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
-  const files = startRetention({ ...unused, log })
-  const auditDays = config.AUDIT_RETENTION_DAYS
-  const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
-  const audit = startRetention({ ...old, onDeleted: () => {}, log })
-  const removals = keepTurning({
-    name: 'deleting automations',
-    turn: () => deleteRemovedAutomation(sql),
-    everyMs: REMOVALS_MS,
-    log,
-  })
-  const counts = { of: 'counts of calls', expire: () => forgetCalls(sql), onDeleted: () => {} }
-  const calls = startRetention({ ...counts, log })
-  const events = { of: 'deliveries of triggers', expire: () => deleteExpiredDeliveries(sql) }
-  const deliveries = startRetention({ ...events, onDeleted: () => {}, log })
-  const all = [startRunDays(sql, log, days), runs, files, audit, calls, deliveries, removals]
-  if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
-  return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {

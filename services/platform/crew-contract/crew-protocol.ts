@@ -117,6 +117,11 @@ const stepStarted = v.object({
   estimate: v.optional(usage),
   /** For people: the arguments of a tool, the question of an approval. */
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
+  /**
+   * All that a model is asked (`model`, `messages`, `tools`, `parameters`) or a tool (`tool`,
+   * `arguments`), for a replay. Never a secret.
+   */
+  request: v.optional(v.record(v.string(), v.unknown())),
 })
 
 const failedStep = { step: key, error: failure, usage: v.optional(usage) }
