@@ -9,7 +9,7 @@ import type {
 import type { ApprovalRequest } from '../platform/definitions/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/crew-contract/step-key.ts'
 import type { RunFailure } from '../platform/runs/run-errors.ts'
-import type { StepRequest } from '../platform/runs/run-contents.ts'
+import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import type { StepKind } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { trackOpenSteps } from './open-steps.ts'

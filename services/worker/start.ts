@@ -32,11 +32,13 @@ import { createApp } from './app.ts'
 import { registerBudgetGauges } from './run/budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { keepTurning, startLoop } from './run/loop.ts'
+import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
 import { startCrews } from './deployments/start-crews.ts'
 import { startPulls } from './git/start-pulls.ts'
 import { createFileHandover } from './run/hand-files.ts'
+import type { HandFiles } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
 import { startRetentions } from './start-retentions.ts'
@@ -101,13 +103,13 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     throw thrown
   })
   const texts = openTextRelay({ sql, log })
-  loop = startWork({ config, source, log, sql, journals, prices, tracing, metrics, stops, texts })
+  const crews = { ...crewAccess(config), handFiles: createFileHandover(sql) }
+  const work = { config, source, log, sql, journals, prices, tracing, metrics, stops, texts }
+  loop = startWork({ ...work, crews })
   const { wake } = loop
-  const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
+  const beside = startBeside({ ...work, crews })
   const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
-  const crews = startCrews({ config, source, log, sql, registry })
-  const pulls = startPulls({ config, source, log, sql })
-  const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
+  const hosted = startCrews({ config, source, log, sql, registry })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
     // One that went unheard is noticed when the lease is to be renewed.
@@ -118,9 +120,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     for (const stop of stopListening) stop()
     texts.stop()
     await schedules.stop()
-    await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop(), pulls.stop()])
+    await Promise.all([loop?.stop(drainMs), beside.stop(drainMs)])
     // Runs in flight may be on crews of this process.
-    await crews.stop()
+    await hosted.stop()
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), end(1)])
@@ -128,6 +130,27 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   let stopped: Promise<void> | undefined
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
+
+/** Starts what a worker does beside its runs. */
+function startBeside({ config, source, log, sql, metrics, crews }: Work) {
+  const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
+  const pulls = startPulls({ config, source, log, sql })
+  const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
+  const replays = startReplays({ sql, log, ...crews })
+  return {
+    async stop(drainMs: number): Promise<void> {
+      const drained = [webhooks.stop(drainMs), replays.stop(drainMs)]
+      await Promise.all([...drained, retention.stop(), pulls.stop()])
+    },
+  }
+}
+
+/** How crews are called. */
+const crewAccess = (config: WorkerConfig) => ({
+  secretKeyBase: config.SECRET_KEY_BASE,
+  previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
+  crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+})
 
 const readQueue = (sql: Database) =>
   deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql))
@@ -173,24 +196,22 @@ interface Work {
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
   readonly texts: TextRelay
+  readonly crews: ReturnType<typeof crewAccess> & { readonly handFiles: HandFiles }
 }
 
 function startWork({ config, source, log, sql, journals, ...work }: Work): Loop {
-  const { prices, tracing, metrics, stops, texts } = work
+  const { prices, tracing, metrics, stops, texts, crews } = work
   const deps = {
     sql,
     log,
     prices,
     isBudgeted: watchBudgets(sql),
     tracing,
-    handFiles: createFileHandover(sql),
     texts,
     progress: createProgressWriter({ together: journals, alone: sql }),
-    secretKeyBase: config.SECRET_KEY_BASE,
-    previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
     oauth: oauthServiceOf(config),
-    crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+    ...crews,
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,
   }

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { canonicalJson } from '../../shared/canonical-json.ts'
+import { requestDigest } from '../crew-contract/step-request.ts'
+import type { StepRequest } from '../crew-contract/step-request.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
-
-/** What a model or a tool was asked, in full. */
-export type StepRequest = Readonly<Record<string, unknown>>
 
 /** The most messages of a request that is read back. */
 const PARTS_MAX = 10_000
@@ -27,10 +26,6 @@ export interface RequestRecord {
   /** Those that are not known yet. */
   readonly parts: readonly RequestPart[]
 }
-
-/** Returns the SHA-256 of a request as canonical JSON (RFC 8785). */
-export const requestDigest = (request: StepRequest): string =>
-  createHash('sha256').update(canonicalJson(request)).digest('hex')
 
 /** Divides a request into its parts. Those that are not among the known ones are added to them. */
 export function recordRequest(request: StepRequest, known: Set<string>): RequestRecord {

@@ -7,6 +7,7 @@ import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
 import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
+import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
@@ -19,6 +20,7 @@ export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
   triggers,
+  replays,
   connections,
   llmConnections,
   staticTokens,

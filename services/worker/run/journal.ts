@@ -1,10 +1,10 @@
 import type { Booking } from '../../platform/budgets/budget-booking.ts'
 import type { PlannedCall } from '../../platform/budgets/budget-ledger.ts'
 import { excerpt } from '../../platform/crew-contract/event-text.ts'
+import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
   LlmCallEvent,
-  OtherEvent,
   ToolCallEvent,
 } from '../../platform/crew-contract/crew-protocol.ts'
 import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
@@ -170,12 +170,20 @@ function toProgress(
   step: StepRecord | undefined,
 ): ProgressEvent | undefined {
   if (event.type === 'other') return event.event
+  // Nobody asked this crew for a replay.
+  if (event.type === 'replay_answered' || event.type === 'replay_diverged') return undefined
   if (event.type === 'llm_call' || event.type === 'tool_call') return shortened(event)
   if (event.type === 'step_started') {
     const { request: _request, ...progress } = event
     return isAnnounced(step) ? progress : undefined
   }
-  if (event.type !== 'step_finished' && event.type !== 'step_failed') return event
+  return event.type === 'step_finished' || event.type === 'step_failed' ? ended(event, step) : event
+}
+
+function ended(
+  event: Extract<CrewEvent, { type: 'step_finished' | 'step_failed' }>,
+  step: StepRecord | undefined,
+): ProgressEvent | undefined {
   if (!step || !isAnnounced(step) || isMadeCall(event, step)) return undefined
   const { kind, name, startedAt, endedAt, error } = step
   const { type, seq, at } = event

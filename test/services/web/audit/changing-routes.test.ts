@@ -238,6 +238,15 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
+  'POST /automations/:automationId/replays': async (path) => {
+    await platform.sql`
+      insert into executions (deployment_id, inputs, status, output, finished_at)
+      values (${platform.acme.research.id}, '{}', 'completed', '', now())`
+    return form({ version: '1', last: '1', status: 'any' })(path)
+  },
+  'POST /automations/:automationId/replays/:replayId/delete': form(),
+  'POST /designer/v2/automations/:automationId/replays': json('POST', { version: 1 }),
+  'DELETE /designer/v2/automations/:automationId/replays/:replayId': json('DELETE'),
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
@@ -506,7 +515,7 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|deploym|sto|star|re(?!pl)|crew|env|delete)|$)/
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
@@ -542,6 +551,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   triggerId: () => firstOf(platform.sql`select id from triggers`),
+  replayId: () => firstOf(platform.sql`select id from replays`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
     CREWS.test(route) || route.endsWith('/release')

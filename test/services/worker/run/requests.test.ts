@@ -5,10 +5,10 @@ import { recordProgress } from '../../../../services/platform/runs/record-progre
 import {
   loadRequest,
   recordRequest,
-  requestDigest,
   sweepContents,
 } from '../../../../services/platform/runs/run-contents.ts'
-import type { StepRequest } from '../../../../services/platform/runs/run-contents.ts'
+import { requestDigest } from '../../../../services/platform/crew-contract/step-request.ts'
+import type { StepRequest } from '../../../../services/platform/crew-contract/step-request.ts'
 import { dropExpiredDay } from '../../../../services/platform/runs/run-days.ts'
 import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { canonicalJson } from '../../../../services/shared/canonical-json.ts'

@@ -1,4 +1,4 @@
--- What models and tools were asked in the steps of runs, so that a run can be performed again.
+-- What models and tools were asked in the steps of runs, and runs that are performed again by it.
 
 set local lock_timeout = '2s';
 
@@ -74,3 +74,70 @@ end $$;
 create trigger executions_sweep_contents after delete on executions
   referencing old table as deleted
   for each statement execute function note_deleted_runs();
+
+-- Runs that are performed again by a version of their project, with answers from their records.
+-- They are no runs: nothing counts them, and nothing hears of them.
+create table replays (
+  id uuid primary key default gen_random_uuid(),
+  organization_id int not null,
+  deployment_id int not null,
+  version_id int not null,
+  -- how its runs were chosen
+  last int not null check (last between 1 and 1000),
+  status text not null check (status in ('any', 'completed', 'error')),
+  of_version int check (of_version > 0),
+  kickoff_ids uuid[] not null,
+  -- how many they were: those that are deleted take their results with them
+  runs int not null check (runs between 1 and 1000),
+  created_at timestamptz not null default now(),
+  created_by text not null check (length(created_by) between 1 and 300),
+  foreign key (deployment_id, organization_id) references deployments (id, organization_id)
+    on delete cascade,
+  foreign key (version_id, organization_id) references project_versions (id, organization_id)
+    on delete cascade
+);
+
+create index replays_of_deployment on replays (deployment_id, created_at desc);
+create index replays_of_version on replays (version_id);
+create index replays_of_organization on replays (organization_id);
+
+create table replay_runs (
+  replay_id uuid not null references replays on delete cascade,
+  run_id uuid not null references executions on delete cascade,
+  -- the newest run first
+  position int not null check (position >= 0),
+  state text not null default 'queued'
+    check (state in ('queued', 'running', 'equal', 'different', 'impossible')),
+  attempt int not null default 0 check (attempt >= 0),
+  lease_id uuid,
+  lease_expires_at timestamptz,
+  available_at timestamptz not null default now(),
+  started_at timestamptz,
+  finished_at timestamptz,
+  -- why it differs or cannot be replayed
+  reason text,
+  -- the first step that differs: its kind, name and path, and the address of what was recorded
+  step jsonb,
+  recorded_request bytea,
+  -- what was asked instead
+  request json,
+  output text,
+  usage jsonb,
+  primary key (replay_id, run_id),
+  check ((state = 'running') = (lease_id is not null)),
+  check ((state in ('equal', 'different', 'impossible')) = (finished_at is not null))
+);
+
+-- Replays take turns: the first run of each, then the second one of each.
+create index replay_runs_line on replay_runs (position, replay_id)
+  where state in ('queued', 'running');
+create index replay_runs_run on replay_runs (run_id);
+
+create function notify_replay_queued() returns trigger language plpgsql as $$
+begin
+  notify replay_queued;
+  return null;
+end $$;
+
+create trigger replays_wake_workers after insert on replay_runs
+  for each statement execute function notify_replay_queued();
