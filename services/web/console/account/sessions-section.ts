@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { ListedSession, Session } from '../../../platform/people/sessions.ts'
-import { csrfField, pill, time } from '../frame/parts.ts'
+import { ago, csrfField, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The sessions of a person, each with its end. */
@@ -38,8 +38,8 @@ function row(session: Session, listed: ListedSession): Html {
       <span class="break">${userAgent || 'Not recorded'}</span>
       <span class="sub mono">${clientAddress}</span>
     </td>
-    <td data-label="Began" class="quiet">${time(createdAt)}</td>
-    <td data-label="Last used" class="quiet">${time(lastSeenAt)}</td>
+    <td data-label="Began" class="quiet">${ago(createdAt)}</td>
+    <td data-label="Last used" class="quiet">${ago(lastSeenAt)}</td>
     <td class="action">
       ${id === session.id ? pill('good', 'this one') : endForm(session, listed)}
     </td>

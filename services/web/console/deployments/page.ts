@@ -7,7 +7,7 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { byteSize } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { automationReason, emptyState, noticeBox, time, warningBox } from '../frame/parts.ts'
+import { ago, automationReason, emptyState, noticeBox, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deploySection } from './deploy-form.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
@@ -110,7 +110,7 @@ const history = ({ crew: { automation }, deployments, storage }: CrewPage): Html
                 <span class="sub">${sourceText(each)}</span>
               </td>
               <td class="state">${statePill(each.state)}</td>
-              <td data-label="Since">${time(each.stateSince)}</td>
+              <td data-label="Since">${ago(each.stateSince)}</td>
               <td data-label="By">${deployerOf(each)}</td>
             </tr>`,
         )}

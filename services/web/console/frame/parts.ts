@@ -77,6 +77,12 @@ export const time = (date: Date): Html =>
     >${relativeTime(date)} <span class="sub">${absoluteTime(date)}</span></time
   >`
 
+/** A time in a row of a list, with the exact one in its title. */
+export const ago = (date: Date): Html =>
+  html`<time datetime="${date.toISOString()}" title="${absoluteTime(date)}"
+    >${relativeTime(date)}</time
+  >`
+
 type Times = Pick<Run, 'startedAt' | 'finishedAt'>
 
 /** Returns the time that a run took, or has taken so far. */

@@ -5,7 +5,7 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
+import { ago, csrfField, emptyState, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { projectPath } from './own-project.ts'
 
@@ -81,7 +81,7 @@ const table = (projects: readonly Project[]): Html =>
             </td>
             <td data-label="Published">${versionName(project.publishedVersion)}</td>
             <td data-label="Newest" class="quiet">${versionName(project.lastVersion || null)}</td>
-            <td data-label="Created" class="quiet wide">${time(project.createdAt)}</td>
+            <td data-label="Created" class="quiet wide">${ago(project.createdAt)}</td>
           </tr>`,
       )}
     </tbody>

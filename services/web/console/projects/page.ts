@@ -3,7 +3,7 @@ import type { Version } from '../../../platform/projects/project-versions.ts'
 import type { Release } from '../../../platform/projects/releases.ts'
 import type { Proposal } from '../../../platform/projects/proposals.ts'
 import { page as frame } from '../frame/layout.ts'
-import { emptyState, pill, time } from '../frame/parts.ts'
+import { ago, emptyState, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 import { doneNotice } from '../frame/undo.ts'
 import type { Undo } from '../frame/undo.ts'
@@ -108,7 +108,7 @@ function versionsSection({ project, versions, release }: ProjectPage): Html {
                     ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
                   </td>
                   <td class="state">${statePill(release, { number, publishedAt })}</td>
-                  <td data-label="Created" class="quiet">${time(createdAt)}</td>
+                  <td data-label="Created" class="quiet">${ago(createdAt)}</td>
                 </tr>`
               })}
             </tbody>
@@ -185,7 +185,7 @@ function proposalsSection({ project, proposals }: ProjectPage): Html | string {
                 >
               </td>
               <td class="state">${proposalPill(proposal)}</td>
-              <td data-label="Asked" class="quiet">${time(proposal.createdAt)}</td>
+              <td data-label="Asked" class="quiet">${ago(proposal.createdAt)}</td>
             </tr>`,
         )}
       </tbody>

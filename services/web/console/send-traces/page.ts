@@ -24,17 +24,16 @@ export function sendTracesPage(view: SendTracesPage): Html {
   const { session, endpoint, expiring } = view
   return frame(
     { title: 'Send traces', session, current: '/traces' },
-    html`<div class="page-head">
-        <div>
-          <h1>Send traces</h1>
-          <p class="hint">
-            Any program that speaks OpenTelemetry sends its traces to
-            <code class="select">${endpoint}</code>.
-          </p>
-        </div>
+    html`<div class="page-head with-views">
+        <h1>Send traces</h1>
+        ${traceTabs('/send-traces')}
       </div>
-      ${traceTabs('/send-traces')} ${expiring > 0 ? warningBox(expiryWarning(expiring)) : ''}
-      ${tokensSection()} ${environmentSection(endpoint)} ${programSection(view)}`,
+      <p class="hint list-hint">
+        Any program that speaks OpenTelemetry sends its traces to
+        <code class="select">${endpoint}</code>.
+      </p>
+      ${expiring > 0 ? warningBox(expiryWarning(expiring)) : ''} ${tokensSection()}
+      ${environmentSection(endpoint)} ${programSection(view)}`,
   )
 }
 

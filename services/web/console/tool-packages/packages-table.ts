@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { ToolPackage } from '../../../platform/tools/tool-packages.ts'
 import { count } from '../frame/format.ts'
-import { time } from '../frame/parts.ts'
+import { ago } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import type { IndexName } from './commands.ts'
 import { packagePath } from './paths.ts'
@@ -29,7 +29,7 @@ export const packagesTable = (index: IndexName, packages: readonly ToolPackage[]
               <a class="break" href="${packagePath(index, each.name)}">${each.name}</a>
               <span class="sub mono break">${each.lastVersion}</span>
             </td>
-            <td data-label="Latest upload" class="quiet wide">${time(each.lastUploadedAt)}</td>
+            <td data-label="Latest upload" class="quiet wide">${ago(each.lastUploadedAt)}</td>
             <td data-label="Versions" class="number">${count(each.versions)}</td>
             <td data-label="Files" class="number">${count(each.files)}</td>
             <td data-label="Yanked" class="number">${count(each.yankedFiles)}</td>

@@ -3,7 +3,7 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { duration, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { time } from '../frame/parts.ts'
+import { ago } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import type { ComparedTrace } from './comparison-page.ts'
@@ -89,7 +89,7 @@ const latest = (first: string, traces: readonly ListedTrace[]): Html =>
                 <span class="sub mono">${shortId(trace.trace_id)}</span>
               </td>
               <td class="state">${tracePill(trace.status)}</td>
-              <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
+              <td data-label="Start" class="quiet">${ago(new Date(trace.started_at))}</td>
               <td data-label="Duration" class="number">
                 ${trace.duration_ms === null ? '–' : duration(trace.duration_ms)}
               </td>

@@ -52,7 +52,7 @@ export const traceStatusName = (status: Status): string => STATUS_NAMES[status]
 /** The form of the filter: the usual fields, and the others in a fold. */
 export function filterForm(form: FilterForm): Html {
   const { query, problem } = form
-  return html`<form class="card trace-filter" action="/traces" role="search">
+  return html`<form class="card list-filter trace-filter" action="/traces" role="search">
     <div class="row">
       ${FOREMOST.map((name) => field(name, form))}
       ${select({
@@ -71,8 +71,8 @@ export function filterForm(form: FilterForm): Html {
       })}
       <button class="button primary">Show</button>
       <a class="button" href="/traces">Reset</a>
+      ${moreFilters(form)}
     </div>
-    ${moreFilters(form)}
   </form>`
 }
 
@@ -140,6 +140,7 @@ function field(name: Field, { query, automations, problem }: FilterForm): Html {
       id="filter-${name}"
       name="${name}"
       value="${value}"
+      placeholder="${FIELDS[name]}"
       maxlength="600"
       autocomplete="off"
       ${wrongMark(name, problem)}
@@ -175,7 +176,9 @@ function select({ name, label, options, chosen, problem }: Select): Html {
     <select id="filter-${name}" name="${name}" ${wrongMark(name, problem)}>
       ${all.map(
         ([value, text]) =>
-          html`<option value="${value}" ${value === chosen ? 'selected' : ''}>${text}</option>`,
+          html`<option value="${value}" ${value === chosen ? 'selected' : ''}>
+            ${value === '' ? `${label}: ${text.toLowerCase()}` : text}
+          </option>`,
       )}
     </select>
     ${wrongNote(name, problem)}

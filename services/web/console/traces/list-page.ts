@@ -55,16 +55,13 @@ export function traceListPage(view: TraceListPage): Html {
   const { session, query, automations, found, problem, filters, notice } = view
   return page(
     { title: 'Traces', session, current: '/traces', script: 'tracesScript' },
-    html`<div class="page-head">
-        <div>
-          <h1>Traces</h1>
-          <p class="hint">What crews and programs did, call by call.</p>
-        </div>
+    html`<div class="page-head with-views">
+        <h1>Traces</h1>
+        ${traceTabs('/traces')}
       </div>
-      ${doneNotice(session, notice, undoOf(view))} ${traceTabs('/traces')}
-      ${savedFilters({ session, query, filters })} ${filterForm({ query, automations, problem })}
+      ${doneNotice(session, notice, undoOf(view))} ${filterForm({ query, automations, problem })}
       ${problem && problem.field === undefined ? problemBox(problem.message) : ''}
-      ${found ? results(view, found) : ''}`,
+      ${found ? results(view, found) : savedFilters({ session, query, filters })}`,
   )
 }
 
@@ -81,17 +78,19 @@ function results(view: TraceListPage, { traces, histogram, totals }: FoundTraces
   // What comes while a later page is read belongs to the first one.
   const live = query.cursor === undefined ? '/trace-events' : ''
   return html`<div data-traces data-live-from="${live}">
-    <div data-part="sums">${sums(totals)}</div>
-    <div data-part="histogram">
-      ${
-        histogram.buckets.length > 0
-          ? html`<section class="card" aria-label="Traces by time">
-              ${traceHistogram(histogram, timesOf(query))}
-            </section>`
-          : ''
-      }
+    <div class="overview">
+      <div data-part="sums">${sums(totals)}</div>
+      <div data-part="histogram">
+        ${
+          histogram.buckets.length > 0
+            ? html`<section class="card" aria-label="Traces by time">
+                ${traceHistogram(histogram, timesOf(query))}
+              </section>`
+            : ''
+        }
+      </div>
     </div>
-    ${actions(query, rows.length)}
+    <div class="list-tools">${savedFilters(view)} ${actions(query, rows.length)}</div>
     <div data-part="rows">
       <section class="card flush" aria-label="Traces">
         ${rows.length > 0 ? tracesTable(rows, view) : noRows(query)}

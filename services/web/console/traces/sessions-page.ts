@@ -5,7 +5,7 @@ import { count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { emptyState, time } from '../frame/parts.ts'
+import { ago, emptyState } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
@@ -30,13 +30,11 @@ export function sessionsPage({ session, found, latest, isFirst }: SessionsPage):
   const { sessions, next_cursor: cursor } = found
   return page(
     { title: 'Sessions', session, current: '/traces' },
-    html`<div class="page-head">
-        <div>
-          <h1>Sessions</h1>
-          <p class="hint">Traces that belong to one conversation, by its session id.</p>
-        </div>
+    html`<div class="page-head with-views">
+        <h1>Sessions</h1>
+        ${traceTabs('/sessions')}
       </div>
-      ${traceTabs('/sessions')}
+      <p class="hint list-hint">Traces that belong to one conversation, by its session id.</p>
       <section class="card flush" aria-label="Sessions">
         ${sessions.length > 0 ? table(sessions, latest) : nothing(cursor)}
       </section>
@@ -93,7 +91,7 @@ function row(session: TraceSession, trace: ListedTrace | undefined): Html {
       <a href="${sessionPath(id)}">${visibleText(id)}</a>
     </td>
     <td class="state">${tracePill(session.last_status)}</td>
-    <td data-label="Last active" class="quiet">${time(new Date(last))}</td>
+    <td data-label="Last active" class="quiet">${ago(new Date(last))}</td>
     <td data-label="Last input" class="excerpt">${excerpt(trace?.input ?? null)}</td>
     <td data-label="Last output" class="excerpt">${excerpt(trace?.output ?? null)}</td>
     <td data-label="Traces" class="number">

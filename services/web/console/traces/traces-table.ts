@@ -3,7 +3,7 @@ import type { TraceOpinions } from '../../../platform/traces/trace-notes.ts'
 import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { count, duration, shortId } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { pill, time } from '../frame/parts.ts'
+import { ago, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
@@ -54,7 +54,7 @@ export function tracesTable(
 ): Html {
   const { columns } = query
   const back = queryOf({ list: carriedList(query) })
-  return html`<table class="list">
+  return html`<table class="list dense">
     <caption class="unseen">
       Traces
     </caption>
@@ -109,7 +109,7 @@ const row = (trace: ListedTrace, { columns, back, opinion, isWaiting }: Row): Ht
       >
     </td>
     <td class="state">${isWaiting ? waitingPill() : tracePill(trace.status)}</td>
-    <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
+    <td data-label="Start" class="quiet">${ago(new Date(trace.started_at))}</td>
     ${columns.map(
       (column) =>
         html`<td data-label="${COLUMNS[column]}" class="${CLASSES[column] ?? ''}">

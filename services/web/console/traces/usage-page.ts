@@ -35,16 +35,14 @@ export function usagePage(view: UsagePage): Html {
   const address = (grouping: Grouping, back: number): string => `/usage?by=${grouping}&days=${back}`
   return page(
     { title: 'Usage', session, current: '/traces' },
-    html`<div class="page-head">
-        <div>
-          <h1>Usage</h1>
-          <p class="hint">${HINTS[by]}</p>
-        </div>
+    html`<div class="page-head with-views">
+        <h1>Usage</h1>
+        ${traceTabs('/usage')}
         <a class="button push" href="/usage.csv?by=${by}&days=${days}"
           >${icon('download')}<span>CSV</span></a
         >
       </div>
-      ${traceTabs('/usage')}
+      <p class="hint list-hint">${HINTS[by]}</p>
       <div class="usage-choices">
         <nav class="switch" aria-label="Grouped by">
           ${GROUPING_NAMES.map((grouping) =>

@@ -12,7 +12,7 @@ import { runPath } from '../frame/addresses.ts'
 import { shortId } from '../frame/format.ts'
 import { readPageRequest } from '../frame/lists/page-request.ts'
 import { nothingHere, pager } from '../frame/lists/pager.ts'
-import { emptyState, pill, time } from '../frame/parts.ts'
+import { ago, emptyState, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 const TONES = {
@@ -74,7 +74,7 @@ const table = (items: readonly TriggerDelivery[], owner: Automation, path: strin
             <td data-label="Run or reason" class="row-wide">
               ${problem ?? (runId === null ? '' : runLink(owner, runId))}
             </td>
-            <td data-label="Received" class="quiet wide">${time(receivedAt)}</td>
+            <td data-label="Received" class="quiet wide">${ago(receivedAt)}</td>
           </tr>`,
       )}
     </tbody>

@@ -6,7 +6,7 @@ import type { Delivery, DeliveryState } from '../../../platform/webhooks/webhook
 import { runPath } from '../frame/addresses.ts'
 import { plural, shortId } from '../frame/format.ts'
 import { nothingHere, pager } from '../frame/lists/pager.ts'
-import { csrfField, emptyState, pill, time } from '../frame/parts.ts'
+import { ago, csrfField, emptyState, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 const TONES = {
@@ -88,7 +88,7 @@ const deliveryRow = ({ automation }: DeliveriesSection, delivery: Delivery, path
             >`
       }
     </td>
-    <td data-label="Created" class="quiet wide">${time(delivery.createdAt)}</td>
+    <td data-label="Created" class="quiet wide">${ago(delivery.createdAt)}</td>
   </tr>`
 
 const triesOf = ({ attempts }: Delivery): string =>

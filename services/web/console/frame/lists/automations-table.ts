@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { AutomationActivity } from '../../../../platform/runs/activity.ts'
 import { count } from '../format.ts'
-import { automationPill, runPill, time } from '../parts.ts'
+import { ago, automationPill, runPill } from '../parts.ts'
 import type { Html } from '../parts.ts'
 
 /** Automations, each with its status and its last run. */
@@ -36,7 +36,7 @@ function automationRow(automation: AutomationActivity): Html {
       ${
         lastStatus && lastQueuedAt
           ? html`<span class="pair"
-              >${runPill(lastStatus)} <span class="quiet">${time(lastQueuedAt)}</span></span
+              >${runPill(lastStatus)} <span class="quiet">${ago(lastQueuedAt)}</span></span
             >`
           : html`<span class="quiet">Never</span>`
       }

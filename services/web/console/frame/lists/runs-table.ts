@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { ListedRun } from '../../../../platform/runs/run-list.ts'
-import { runPill, ranFor, starterOf, testPill, time, tokensOf } from '../parts.ts'
+import { ago, ranFor, runPill, starterOf, testPill, tokensOf } from '../parts.ts'
 import type { Html } from '../parts.ts'
 import { shortId } from '../format.ts'
 
@@ -49,12 +49,12 @@ const COLUMNS: Readonly<Record<RunColumn, Column>> = {
   },
   queued: {
     title: 'Queued',
-    cell: ({ queuedAt }) => html`<td data-label="Queued" class="quiet">${time(queuedAt)}</td>`,
+    cell: ({ queuedAt }) => html`<td data-label="Queued" class="quiet">${ago(queuedAt)}</td>`,
   },
   finished: {
     title: 'Finished',
     cell: ({ finishedAt }) =>
-      html`<td data-label="Finished" class="quiet">${finishedAt ? time(finishedAt) : '–'}</td>`,
+      html`<td data-label="Finished" class="quiet">${finishedAt ? ago(finishedAt) : '–'}</td>`,
   },
   starter: {
     title: 'Started by',
@@ -98,7 +98,7 @@ export function runsTable(
   chosen: readonly RunColumn[] = usualColumns(rows),
 ): Html {
   const columns = chosen.map((each) => COLUMNS[each])
-  return html`<table class="list">
+  return html`<table class="list dense">
     <caption class="unseen">
       ${label}
     </caption>

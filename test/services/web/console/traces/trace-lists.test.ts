@@ -65,6 +65,14 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.context().close()
   })
 
+  it('have room for 15 traces on a screen of 1440 by 900', async () => {
+    const page = await open('/traces', { viewport: { width: 1440, height: 900 } })
+    const first = await page.locator('table.list tbody tr').first().boundingBox()
+    const { y = 900, height = 900 } = first ?? {}
+    expect(Math.floor((900 - y) / height)).toBeGreaterThanOrEqual(15)
+    await page.context().close()
+  })
+
   it('keep filter and columns in the address', async () => {
     const page = await open('/traces', { ...WIDE, javaScriptEnabled: false })
     await page.getByLabel('Status').selectOption('error')
