@@ -20,7 +20,8 @@ import { versionDocument } from './documents.ts'
 import { readNumber } from './requests.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const filesBody = v.strictObject({
+/** The files of a project by their paths. */
+export const filesBody = v.strictObject({
   files: v.record(v.string(), v.string('must be a text'), 'must hold paths with texts'),
 })
 

@@ -13,7 +13,8 @@ const BODY_BYTES_MAX = 2 << 20
 /** As many as documents are applied at a time. */
 const ROWS_MAX = 10_000
 
-const managed = v.strictObject({
+/** What a client says that files keep. */
+export const managed = v.strictObject({
   resources: v.pipe(
     v.array(
       v.strictObject({
