@@ -27,7 +27,8 @@ import { recordChange } from './record-change.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const LIST_MAX = 100
-const againBody = v.strictObject({
+/** What a client sends to deploy again what is there. */
+export const againBody = v.strictObject({
   roll_back_to: v.optional(
     v.pipe(
       v.number('must be a number'),

@@ -10,6 +10,7 @@ import {
 } from '../../../platform/crews/source-repository-fields.ts'
 import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { checked } from '../../http/parse-body.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { createRepositoryChanges, webhookUrlOf } from './change-repository.ts'
 import { repositoryDocument } from './documents.ts'
@@ -17,14 +18,6 @@ import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const checked = (problemOf: (text: string) => string | undefined) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (text) => problemOf(text) === undefined,
-      ({ input }) => problemOf(input) ?? '',
-    ),
-  )
 const repositoryBody = v.strictObject({
   url: checked(repositoryUrlProblem),
   ref: checked(repositoryRefProblem),

@@ -29,6 +29,7 @@ import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { getAutomation } from '../designer/get-automation.ts'
 import { readUuidPage } from '../designer/requests.ts'
 import type { WebConfig } from '../../env.ts'
+import { checked } from '../../http/parse-body.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
 import { crewDocument } from './documents.ts'
@@ -38,15 +39,7 @@ import { repositoryRoutes } from './repository-routes.ts'
 import { variableRoutes } from './variable-routes.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const nameBody = v.strictObject({
-  name: v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (name) => projectNameProblem(name) === undefined,
-      ({ input }) => projectNameProblem(input) ?? '',
-    ),
-  ),
-})
+const nameBody = v.strictObject({ name: checked(projectNameProblem) })
 const ACTIONS = [
   ['stop', 'crew_stopped', stopAutomation],
   ['start', 'crew_started', startAutomation],

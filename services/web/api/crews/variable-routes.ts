@@ -13,20 +13,16 @@ import {
 import { AppError } from '../../../shared/errors.ts'
 import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { checked } from '../../http/parse-body.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { variableDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const variableBody = v.strictObject({
-  value: v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (value) => variableValueProblem(value) === undefined,
-      ({ input }) => variableValueProblem(input) ?? '',
-    ),
-  ),
+/** What a client sets a variable to. */
+export const variableBody = v.strictObject({
+  value: checked(variableValueProblem),
   secret: v.optional(v.boolean('must be true or false'), false),
 })
 

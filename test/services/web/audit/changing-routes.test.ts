@@ -145,6 +145,8 @@ const SCHEDULE = {
   inputs: '{"topic": "tides"}',
 }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
+const VARIABLE = { name: 'KEY', secret_value: PASSWORD }
+const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
 /** Fields in which any other text is a known one: boxes, choices, and the address of a list. */
@@ -247,6 +249,17 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     secret: true,
   }),
   'DELETE /designer/v2/automations/:automationId/variables/:name': json('DELETE'),
+  'PUT /designer/v2/own-crews/:ownCrewId': json('PUT', { replicas: 3 }),
+  'POST /designer/v2/automations/:automationId/environment-variables': json('POST', VARIABLE),
+  'PUT /designer/v2/automations/:automationId/environment-variables/:environmentVariableId': json(
+    'PUT',
+    VARIABLE,
+  ),
+  'DELETE /designer/v2/automations/:automationId/environment-variables/:environmentVariableId':
+    json('DELETE'),
+  'POST /designer/v2/automations/:automationId/git-sources': json('POST', GIT),
+  'PUT /designer/v2/automations/:automationId/git-sources/:gitSourceId': json('PUT', GIT),
+  'DELETE /designer/v2/automations/:automationId/git-sources/:gitSourceId': json('DELETE'),
   'PUT /designer/v2/automations/:automationId/repository': json('PUT', {
     url: 'https://git.test/acme/crew.git',
     ref: 'main',
@@ -481,7 +494,10 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|git|delete)|$)/
+
+const ownCrew = (name: string): Promise<string> =>
+  firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
@@ -506,12 +522,14 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   projectId: async () => projectId,
   automationId: async (route) => {
     if (!CREWS.test(route)) return platform.acme.research.automationId
-    const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
-    return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
+    return ownCrew(route.includes('designer') ? 'Crew by API' : 'Crew by page')
   },
   staticTokenId: () =>
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
+  ownCrewId: () => ownCrew('Crew by API'),
+  gitSourceId: () => ownCrew('Crew by API'),
+  environmentVariableId: () => firstOf(platform.sql`select id from crew_variables`),
   oauthClientId: async () => platform.acme.research.automationId,
   oauthSettingId: async () => String(platform.acme.organizationId),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
