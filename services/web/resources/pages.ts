@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { Notice } from '../context.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import { confirmPage, crumbs } from '../console/frame/confirm-page.ts'
 import type { Crumb } from '../console/frame/confirm-page.ts'
@@ -22,7 +23,6 @@ import type { MailedLink } from '../mail/mail-link.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { Column, Field, Identified, Shown, View } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
-import type { Notice } from './notices.ts'
 
 /** A form as it is shown: what is typed in it, and what was wrong. */
 interface Formed {

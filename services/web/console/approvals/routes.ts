@@ -18,11 +18,13 @@ import { createRoom } from '../frame/room.ts'
 export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'approval-decided': 'The decision is saved. The run continues.',
+  })
 
-  room.page('viewer', '/approvals', async (c, notice) => {
+  room.page('viewer', '/approvals', async (c) => {
     const approvals = await listApprovals(sql, c.var.session.user.organizationId)
-    return c.html(approvalsPage({ session: c.var.session, approvals, notice }))
+    return c.html(approvalsPage({ session: c.var.session, approvals, notice: c.var.notice }))
   })
 
   const path = '/automations/:automationId/executions/:kickoffId/approval'

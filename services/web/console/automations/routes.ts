@@ -18,19 +18,19 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
   const room = createRoom(deps)
   const readPage = createPageReader(deps)
 
-  room.page('viewer', '/automations', async (c, notice) => {
-    const { session } = c.var
+  room.page('viewer', '/automations', async (c) => {
+    const { session, notice } = c.var
     const request = readPageRequest(c, isUuidCursor)
     const page = await listAutomationActivity(sql, session.user.organizationId, request)
     return c.html(automationsPage({ session, page, request, notice }))
   })
 
-  room.page('viewer', '/automations/:automationId', async (c, notice) => {
+  room.page('viewer', '/automations/:automationId', async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const page = await readPage(c, automation)
     const earlier = await findRun(sql, automation.id, c.req.query('from') ?? '')
     const startForm = earlier && { inputs: toTexts(earlier.inputs) }
-    return c.html(automationPage({ ...page, startForm, notice }))
+    return c.html(automationPage({ ...page, startForm, notice: c.var.notice }))
   })
 
   room.routes.route('/', startRoutes(deps, readPage))

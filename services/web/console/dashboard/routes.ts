@@ -11,21 +11,32 @@ import { countEndingTokens, ENDING_DAYS } from '../../../platform/automations/st
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
-import { noticeOf, warningOf } from '../frame/notices.ts'
 import { createRoom } from '../frame/room.ts'
 
 const AUTOMATIONS = 8
 const RECENT = 10
 
+/** Why a redirect leads here rather than to the address that was asked for. */
+const WARNINGS: ReadonlyMap<string, string> = new Map([
+  [
+    'platform-health-unavailable',
+    'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This ' +
+      'installation has none.',
+  ],
+])
+
 /** Serves `GET /`: the state of the organization's automations. */
 export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'password-changed': 'Your password is changed, and your other sessions are signed out.',
+    joined: 'You are a member now.',
+  })
   room.page('person', '/', async (c) => {
     const { session } = c.var
     const { organizationId } = session.user
-    const key = c.req.query('notice')
-    if (session.role === null) return c.html(noOrganizationPage(session, warningOf(key)))
+    const warning = WARNINGS.get(c.req.query('notice') ?? '')
+    if (session.role === null) return c.html(noOrganizationPage(session, warning))
     const range = readRange(c.req.query('range'))
     const [automations, online, counts, steps, recent, endingTokens] = await Promise.all([
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
@@ -35,7 +46,7 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
       listNewestRuns(sql, { organizationId }, RECENT),
       countEndingTokens(sql, organizationId, ENDING_DAYS),
     ])
-    const messages = { notice: noticeOf(key), warning: warningOf(key) }
+    const messages = { notice: c.var.notice, warning }
     const figures = { automations, online, counts, range, steps, recent, endingTokens }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })

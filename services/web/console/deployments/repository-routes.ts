@@ -10,7 +10,6 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createRepositoryChanges, webhookUrlOf } from '../../api/crews/change-repository.ts'
 import type { GivenRepository } from '../../api/crews/change-repository.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { pullSection, repositoryPage } from './repository-page.ts'
@@ -22,7 +21,12 @@ const PATH = '/automations/:automationId/crew-repository'
 /** Serves the page with the Git repository of an automation. */
 export function repositoryPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'repository-saved': 'The repository is saved. Pull it to deploy its project.',
+    'repository-pull': 'The repository is being pulled. The result appears here.',
+    'repository-removed': 'The repository is removed with its secrets. What is deployed stays.',
+    'repository-webhook-removed': 'The webhook is removed. Pushes are refused from now on.',
+  })
   const changes = createRepositoryChanges(deps)
   const show = createShow(deps, sql)
   const back = (c: Context<SignedIn>, { automation }: OwnCrew, notice: string) =>
@@ -77,7 +81,7 @@ interface Shown {
 function createShow(deps: WebDeps, sql: Database) {
   return async (c: Context<SignedIn>, crew: OwnCrew, shown: Shown = {}): Promise<Response> => {
     const repository = await findRepository(sql, crew)
-    const notice = noticeOf(c.req.query('notice'))
+    const notice = c.var.notice
     const webhookUrl = webhookUrlOf(deps, crew)
     c.header('cache-control', 'no-store')
     const view = { session: c.var.session, crew, repository, notice, webhookUrl, ...shown }

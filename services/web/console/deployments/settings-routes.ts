@@ -18,13 +18,18 @@ import { createRoom } from '../frame/room.ts'
 /** Serves the page with the settings of a crew. */
 export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'crew-saved':
+      'The settings are saved. Processes and sleep apply at once, the others from the next ' +
+      'deployment on.',
+  })
   const path = '/automations/:automationId/crew-settings'
 
-  room.page('viewer', path, async (c, notice) => {
+  room.page('viewer', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const typed = toTyped(crew.settings)
-    return c.html(settingsPage({ session: c.var.session, crew, typed, problems: {}, notice }))
+    const { session, notice } = c.var
+    return c.html(settingsPage({ session, crew, typed, problems: {}, notice }))
   })
 
   room.form('editor', path, async (c) => {

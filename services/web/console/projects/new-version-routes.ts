@@ -14,7 +14,13 @@ import { createRoom } from '../frame/room.ts'
 export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps, {}, FORM_BYTES_MAX)
+  const room = createRoom(
+    deps,
+    {
+      'draft-added': 'The draft is added. Nothing runs it until you publish it.',
+    },
+    FORM_BYTES_MAX,
+  )
 
   room.page('editor', '/projects/:projectId/new-version', async (c) => {
     const project = await getOwnProject(c, sql)

@@ -17,7 +17,10 @@ import { createRoom } from '../frame/room.ts'
 export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    stopped: 'The run is stopped.',
+    'over-already': 'The run had already ended.',
+  })
   const path = '/automations/:automationId/executions/:kickoffId'
 
   room.form('editor', `${path}/again`, async (c) => {

@@ -15,7 +15,11 @@ import { createRoom } from '../frame/room.ts'
 export function yankRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'tool-yanked':
+      'The file is yanked. Installers skip it, unless they ask for exactly its version.',
+    'tool-unyanked': 'The file is no longer yanked. Installers may choose it.',
+  })
   const file = `${PACKAGES_PATH}/files/:fileId`
 
   room.page('editor', `${file}/yank`, async (c) => {

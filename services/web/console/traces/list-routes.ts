@@ -28,7 +28,7 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
   const room = createRoom(deps, FILTER_NOTICES)
   addFilterActions(room, deps, TRACE_FILTERS)
 
-  room.page('viewer', '/traces', async (c, notice) => {
+  room.page('viewer', '/traces', async (c) => {
     const query = readListQuery(new URL(c.req.url).searchParams)
     const { user } = c.var.session
     const [automations, filters, outcome] = await Promise.all([
@@ -43,7 +43,7 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     const isDeleted = c.req.query('notice') === 'filter-deleted'
     const deleted = isDeleted ? c.req.query('undo') : undefined
     const known = { session: c.var.session, query, automations, filters, opinions, waiting }
-    const facts = { ...known, notice, deleted }
+    const facts = { ...known, notice: c.var.notice, deleted }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
   })

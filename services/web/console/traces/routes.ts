@@ -6,7 +6,6 @@ import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { noticeOf } from '../frame/notices.ts'
 import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { readerOf } from './reader-of.ts'
@@ -99,7 +98,7 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
     listed: listed.traces[0],
-    notice: noticeOf(c.req.query('notice')),
+    notice: c.var.notice,
     notes,
     run,
   }

@@ -563,6 +563,14 @@ const mounted = (): string[] => [
   ),
 ]
 
+/** Returns false where a form leads to a page with a notice that the page does not have. */
+async function tellsWhatWasDone({ headers }: Response): Promise<boolean> {
+  const to = headers.get('location') ?? ''
+  if (!/[?&]notice=/.test(to)) return true
+  const page = await platform.app.request(BASE_URL + to, { headers: { cookie: ada.cookie } })
+  return (await page.text()).includes('role="status"')
+}
+
 describe('the audit', () => {
   it('is told of by every route that changes something', async () => {
     expect(mounted().toSorted()).toEqual(Object.keys(ROUTES).toSorted())
@@ -594,6 +602,7 @@ describe('the audit', () => {
   it('has who changed what, for each of them, and no secret', async () => {
     const { sql, acme } = platform
     const missing: string[] = []
+    const silent: string[] = []
     for (const [route, send] of Object.entries(ROUTES)) {
       if (typeof send === 'string') continue
       const path = await pathOf(route)
@@ -609,8 +618,10 @@ describe('the audit', () => {
       if (response.status >= 400 || !isRight) {
         missing.push(`${route} (${path}): ${response.status}, ${written.length} entries`)
       }
+      if (!(await tellsWhatWasDone(response))) silent.push(route)
     }
     expect(missing).toEqual([])
+    expect(silent).toEqual([])
     const [{ all }] = await sql<[{ all: string }]>`
       select json_agg(e)::text as all from audit_entries e`
     for (const secret of [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']) {
