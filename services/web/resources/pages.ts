@@ -10,6 +10,7 @@ import {
   csrfField,
   emptyState,
   factList,
+  listTable,
   mailedBox,
   noticeBox,
   problemBox,
@@ -102,29 +103,21 @@ function tableOf<Owner, Row extends Identified>(
 ): Html {
   const [lead, ...others] = columns
   const titles = [lead.title, 'State', ...others.map(({ title }) => title)]
-  return html`<table class="list">
-    <caption class="unseen">
-      ${namesOf(kind).titles}
-    </caption>
-    <thead>
-      <tr>
-        ${titles.map((title) => html`<th scope="col">${title}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(
-        (row) =>
-          html`<tr>
-            <td class="lead"><a href="${path}/${row.id}">${lead.cell(row)}</a></td>
-            <td class="state">${statePill(state(row))}</td>
-            ${others.map(
-              ({ title, cell, className = '' }) =>
-                html`<td data-label="${title}" class="${className}">${cell(row)}</td>`,
-            )}
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  return listTable(
+    namesOf(kind).titles,
+    titles,
+    rows.map(
+      (row) =>
+        html`<tr>
+          <td class="lead"><a href="${path}/${row.id}">${lead.cell(row)}</a></td>
+          <td class="state">${statePill(state(row))}</td>
+          ${others.map(
+            ({ title, cell, className = '' }) =>
+              html`<td data-label="${title}" class="${className}">${cell(row)}</td>`,
+          )}
+        </tr>`,
+    ),
+  )
 }
 
 /** The page of a row: what can be done with it, its form, and sections by hand. */

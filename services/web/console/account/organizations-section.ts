@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { OrganizationChoice, Session } from '../../../platform/people/sessions.ts'
 import { sentence } from '../frame/format.ts'
-import { csrfField, emptyState, pill } from '../frame/parts.ts'
+import { csrfField, emptyState, listTable, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The organizations of a person, with the way into each and out of it. */
@@ -15,22 +15,11 @@ const none = (): Html =>
   emptyState('people', 'No organization', 'The link of an invitation makes you a member.')
 
 const table = (session: Session): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Your organizations
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Organization</th>
-        <th scope="col">Your role</th>
-        <th scope="col"><span class="unseen">Change</span></th>
-        <th scope="col"><span class="unseen">Action</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      ${session.organizations.map((each) => row(session, each))}
-    </tbody>
-  </table>`
+  listTable(
+    'Your organizations',
+    ['Organization', 'Your role', ['unseen', 'Change'], ['unseen', 'Action']],
+    session.organizations.map((each) => row(session, each)),
+  )
 
 const row = (session: Session, { id, name, role }: OrganizationChoice): Html =>
   html`<tr>

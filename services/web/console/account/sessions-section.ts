@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { ListedSession, Session } from '../../../platform/people/sessions.ts'
-import { csrfField, pill, time } from '../frame/parts.ts'
+import { csrfField, listTable, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The sessions of a person, each with its end. */
@@ -13,22 +13,11 @@ export const sessionsSection = (session: Session, sessions: readonly ListedSessi
         <button class="button danger small">Sign out everywhere</button>
       </form>
     </div>
-    <table class="list">
-      <caption class="unseen">
-        Your sessions
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Browser</th>
-          <th scope="col">Began</th>
-          <th scope="col">Last used</th>
-          <th scope="col"><span class="unseen">Action</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${sessions.map((each) => row(session, each))}
-      </tbody>
-    </table>
+    ${listTable(
+      'Your sessions',
+      ['Browser', 'Began', 'Last used', ['unseen', 'Action']],
+      sessions.map((each) => row(session, each)),
+    )}
   </section>`
 
 function row(session: Session, listed: ListedSession): Html {

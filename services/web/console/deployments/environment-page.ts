@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { CrewVariable } from '../../../platform/crews/crew-variables.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
-import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
+import { csrfField, emptyState, listTable, noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
@@ -55,38 +55,27 @@ export function environmentPage(view: EnvironmentPage): Html {
 }
 
 const table = ({ session, variables }: EnvironmentPage, path: string): Html =>
-  html`<table class="list">
-      <caption class="unseen">
-        Variables
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Value</th>
-          <th scope="col">Set</th>
-          <th scope="col"><span class="unseen">Delete</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${variables.map(
-          ({ name, value, updatedAt }) =>
-            html`<tr>
-              <td class="lead mono">${name}</td>
-              <td data-label="Value" class="mono break">
-                ${value === null ? html`<span class="quiet">secret</span>` : value}
-              </td>
-              <td data-label="Set">${time(updatedAt)}</td>
-              <td>
-                ${finalForm(session, {
-                  action: `${path}/environment/delete`,
-                  what: `Delete ${name}`,
-                  fields: { name },
-                })}
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+  html`${listTable(
+      'Variables',
+      ['Name', 'Value', 'Set', ['unseen', 'Delete']],
+      variables.map(
+        ({ name, value, updatedAt }) =>
+          html`<tr>
+            <td class="lead mono">${name}</td>
+            <td data-label="Value" class="mono break">
+              ${value === null ? html`<span class="quiet">secret</span>` : value}
+            </td>
+            <td data-label="Set">${time(updatedAt)}</td>
+            <td>
+              ${finalForm(session, {
+                action: `${path}/environment/delete`,
+                what: `Delete ${name}`,
+                fields: { name },
+              })}
+            </td>
+          </tr>`,
+      ),
+    )}
     <p class="card-foot hint">
       They hold from the next deployment on. Secrets are never shown again: set one anew to change
       it.

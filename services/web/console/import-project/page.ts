@@ -5,7 +5,7 @@ import type { ImportProblem, ProblemLevel } from '../../../platform/projects/cre
 import type { Session } from '../../../platform/people/sessions.ts'
 import { pretty } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { copyable, csrfField, pill, problemBox } from '../frame/parts.ts'
+import { copyable, csrfField, listTable, pill, problemBox } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 /** The longest definition that the page can hand on, in bytes of its form. */
@@ -88,31 +88,21 @@ const LEVELS = {
 const problemsSection = (problems: readonly ImportProblem[]): Html =>
   html`<section class="card flush" aria-labelledby="problems">
     <div class="card-head"><h2 id="problems">What is not taken over as it is</h2></div>
-    <table class="list">
-      <caption class="unseen">
-        Problems
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Place</th>
-          <th scope="col">Level</th>
-          <th scope="col">What it is</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${problems.map(
-          ({ level, file, key, message }) =>
-            html`<tr>
-              <td class="lead">
-                <span class="mono">${file === '' ? 'The project' : file}</span>
-                <span class="sub mono">${key}</span>
-              </td>
-              <td class="state">${pill(LEVELS[level][0], LEVELS[level][1])}</td>
-              <td data-label="What it is" class="row-wide">${message}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${listTable(
+      'Problems',
+      ['Place', 'Level', 'What it is'],
+      problems.map(
+        ({ level, file, key, message }) =>
+          html`<tr>
+            <td class="lead">
+              <span class="mono">${file === '' ? 'The project' : file}</span>
+              <span class="sub mono">${key}</span>
+            </td>
+            <td class="state">${pill(LEVELS[level][0], LEVELS[level][1])}</td>
+            <td data-label="What it is" class="row-wide">${message}</td>
+          </tr>`,
+      ),
+    )}
   </section>`
 
 function storeForm({ session, imported, name }: PreviewPage): Html {

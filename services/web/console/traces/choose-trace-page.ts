@@ -3,7 +3,7 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { duration, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { time } from '../frame/parts.ts'
+import { listTable, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import type { ComparedTrace } from './comparison-page.ts'
@@ -66,35 +66,24 @@ function idField(label: string, wrong: string | undefined): Html {
 
 const latest = (first: string, traces: readonly ListedTrace[]): Html =>
   html`<section class="card flush" aria-label="Latest traces">
-    <table class="list">
-      <caption class="unseen">
-        Latest traces
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Compare with</th>
-          <th scope="col">Status</th>
-          <th scope="col">Start</th>
-          <th scope="col" class="number">Duration</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${traces.map(
-          (trace) =>
-            html`<tr>
-              <td class="lead">
-                <a href="/trace-comparison?trace=${first}&trace=${trace.trace_id}"
-                  >${nameOf(trace)}</a
-                >
-                <span class="sub mono">${shortId(trace.trace_id)}</span>
-              </td>
-              <td class="state">${tracePill(trace.status)}</td>
-              <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
-              <td data-label="Duration" class="number">
-                ${trace.duration_ms === null ? '–' : duration(trace.duration_ms)}
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${listTable(
+      'Latest traces',
+      ['Compare with', 'Status', 'Start', ['number', 'Duration']],
+      traces.map(
+        (trace) =>
+          html`<tr>
+            <td class="lead">
+              <a href="/trace-comparison?trace=${first}&trace=${trace.trace_id}"
+                >${nameOf(trace)}</a
+              >
+              <span class="sub mono">${shortId(trace.trace_id)}</span>
+            </td>
+            <td class="state">${tracePill(trace.status)}</td>
+            <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
+            <td data-label="Duration" class="number">
+              ${trace.duration_ms === null ? '–' : duration(trace.duration_ms)}
+            </td>
+          </tr>`,
+      ),
+    )}
   </section>`
