@@ -9,7 +9,6 @@ import { page } from '../frame/layout.ts'
 import type { Html } from '../frame/parts.ts'
 import { apiSection } from './api-section.ts'
 import type { SnippetsFor } from './client-snippets.ts'
-import { schedulesSection } from './schedules-section.ts'
 import { webhooksSection } from './webhooks-section.ts'
 
 /** What other systems need to know of an automation, as its route reads it. */
@@ -47,4 +46,16 @@ const addressSection = ({ automationId, slug }: Automation): Html =>
       <dt>Slug</dt>
       <dd class="mono">${slug}</dd>
     </dl>
+  </section>`
+
+/** The way to the schedules of an automation. */
+const schedulesSection = ({ automation }: { readonly automation: Automation }): Html =>
+  html`<section class="card" aria-labelledby="schedules">
+    <div class="card-head"><h2 id="schedules">Schedules</h2></div>
+    <p class="hint">Runs can start by themselves, at the times of a clock.</p>
+    <p>
+      <a class="button" href="/automations/${automation.automationId}/schedules"
+        >Manage schedules</a
+      >
+    </p>
   </section>`

@@ -7,11 +7,15 @@ import {
 import type { ActivityRange } from '../../../platform/runs/activity.ts'
 import { countOnline } from '../../../platform/automations/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/runs/run-list.ts'
-import { countEndingTokens, ENDING_DAYS } from '../../../platform/automations/static-tokens.ts'
+import { ENDING_DAYS, countEndingTokens } from '../../../platform/automations/static-tokens.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
 import { createRoom } from '../frame/room.ts'
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/people/sessions.ts'
+import { page } from '../frame/layout.ts'
+import { emptyState, warningBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
 
 const AUTOMATIONS = 8
 const RECENT = 10
@@ -57,3 +61,19 @@ const isRange = (text: string): text is ActivityRange => Object.hasOwn(ACTIVITY_
 
 /** Returns the range of an address; a day for any other text. */
 const readRange = (text = ''): ActivityRange => (isRange(text) ? text : '24h')
+
+/** The first page of somebody who is a member of no organization, or not any more. */
+function noOrganizationPage(session: Session, warning: string | undefined): Html {
+  return page(
+    { title: 'Dashboard', session, current: '/' },
+    html`<div class="page-head"><h1>Dashboard</h1></div>
+      ${warning ? warningBox(warning) : ''}
+      <section class="card">
+        ${emptyState(
+          'key',
+          'You are not a member of any organization',
+          'Ask an admin of yours for an invitation. Its link makes you a member.',
+        )}
+      </section>`,
+  )
+}

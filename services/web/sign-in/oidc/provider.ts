@@ -4,7 +4,6 @@ import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createProviderFetch } from '../../../shared/outgoing/provider-fetch.ts'
 import type { WebConfig } from '../../env.ts'
-import { providerName } from './provider-name.ts'
 import { toSignInError, wrongIssuer } from './sign-in-errors.ts'
 
 /** Of each call to the provider; a sign-in makes four at the most. */
@@ -184,3 +183,17 @@ function authenticate(clientSecret: string): client.ClientAuth {
     method(server, ...rest)
   }
 }
+
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['okta', 'Okta'],
+  ['entra_id', 'Microsoft Entra ID'],
+  ['auth0', 'Auth0'],
+  ['keycloak', 'Keycloak'],
+  ['google', 'Google'],
+  ['authentik', 'authentik'],
+  ['zitadel', 'ZITADEL'],
+  ['ping', 'Ping Identity'],
+])
+
+/** Returns the name of an `AUTH_PROVIDER` for people. */
+const providerName = (kind: string): string => NAMES.get(kind) ?? 'single sign-on'
