@@ -1,4 +1,3 @@
-import { serve } from '@hono/node-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { UNLIMITED } from '../../../../services/platform/automations/token-limits.ts'
@@ -7,11 +6,10 @@ import { createOwnAutomation } from '../../../../services/platform/crews/own-cre
 import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import { openPlatform, readObject, SECRET } from '../../web/support/platform.ts'
 import type { Platform } from '../../web/support/platform.ts'
-import { createRunner } from './support.ts'
+import { createRunner, serveApp } from './support.ts'
 
 let platform: Platform
-let server: ReturnType<typeof serve>
-let url: string
+let server: Awaited<ReturnType<typeof serveApp>>
 let token: string
 let rivalToken: string
 let crew: Automation
@@ -22,16 +20,10 @@ beforeAll(async () => {
   rivalToken = await platform.issueToken(platform.rival)
   const { organizationId } = platform.acme
   crew = await createOwnAutomation(platform.sql, { organizationId, name: 'Own' })
-  await new Promise<void>((resolve) => {
-    const options = { fetch: platform.app.fetch, port: 0, hostname: '127.0.0.1' }
-    server = serve(options, ({ port }) => {
-      url = `http://127.0.0.1:${port}`
-      resolve()
-    })
-  })
+  server = await serveApp(platform.app)
 })
 afterAll(async () => {
-  await new Promise((resolve) => server.close(resolve))
+  await server.stop()
   await platform.close()
 })
 beforeEach(async () => {
@@ -40,7 +32,7 @@ beforeEach(async () => {
   await platform.sql`delete from source_repositories`
 })
 
-const run = createRunner(() => ({ url, token }))
+const run = createRunner(() => ({ url: server.url, token }))
 
 const DOCUMENTS = (slug: string): string => `kind: own_crew
 name: ${slug}
@@ -74,7 +66,7 @@ type Answer = Record<string, unknown> & { readonly status: number }
 let caller = ''
 
 async function call(method: string, path: string, body?: unknown): Promise<Answer> {
-  const response = await fetch(`${url}/designer/v2${path}`, {
+  const response = await fetch(`${server.url}/designer/v2${path}`, {
     method,
     headers: { authorization: `Bearer ${caller || token}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
