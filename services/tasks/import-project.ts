@@ -77,7 +77,7 @@ function parse(args: readonly string[]) {
 }
 
 /** How the task reaches the database, when it has to. */
-export type UseDatabase = (use: (sql: Database, log: Log) => Promise<void>) => Promise<unknown>
+type UseDatabase = (use: (sql: Database, log: Log) => Promise<void>) => Promise<unknown>
 
 /** Imports a project, and returns the exit code. Raises what reading and storing raise. */
 export async function importProject(request: ImportRequest, use: UseDatabase): Promise<number> {

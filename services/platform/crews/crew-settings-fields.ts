@@ -10,7 +10,7 @@ export const REPLICAS_MAX = 20
 /** The longest time without runs after which a crew sleeps, in minutes: a week. */
 export const IDLE_MINUTES_MAX = 10_080
 /** The most hosts and networks that a crew may reach by its own list. */
-export const EGRESS_MAX = 50
+const EGRESS_MAX = 50
 /** The versions of Python that a crew may ask for. */
 export const PYTHON_VERSIONS = ['3.10', '3.11', '3.12', '3.13', '3.14'] as const
 

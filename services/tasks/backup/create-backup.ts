@@ -19,7 +19,7 @@ export interface BackupDatabase {
 }
 
 /** What is backed up, and what becomes of the backups. */
-export interface BackupPlan {
+interface BackupPlan {
   readonly archive: Archive
   readonly databases: readonly BackupDatabase[]
   /** Whole backups that are kept. */

@@ -16,7 +16,7 @@ import type { Beginning, DumpNote, Ending, SequenceNote, TableEnd, TableNote } f
 import { bareTables, completeTables } from './table-rules.ts'
 
 /** What a restored database has, and where it differs from the one that was dumped. */
-export interface Restored {
+interface Restored {
   readonly tables: number
   readonly rows: number
   /** Lines of the structure that only one of them has, with `-` for what is missing. */
@@ -24,7 +24,7 @@ export interface Restored {
 }
 
 /** A dump, the folder of its migrations, and the name for messages. */
-export interface DumpSource {
+interface DumpSource {
   readonly dump: AsyncIterable<Buffer>
   readonly migrations: URL
   readonly name: string

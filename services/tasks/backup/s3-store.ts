@@ -12,7 +12,7 @@ import type { S3Login } from './sign-request.ts'
 import type { BackupStore, StoredFile } from './store.ts'
 
 /** A bucket of an S3-compatible store, addressed by its path. */
-export interface S3Bucket extends S3Login {
+interface S3Bucket extends S3Login {
   /** Such as `https://s3.eu-central-1.amazonaws.com`. */
   readonly endpoint: string
   readonly bucket: string

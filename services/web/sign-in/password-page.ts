@@ -9,7 +9,7 @@ import type { Html } from '../console/frame/parts.ts'
 export const PASSWORD_PATH = '/account/password'
 
 /** The content of the page. */
-export interface PasswordPage {
+interface PasswordPage {
   readonly session: Session
   readonly problem?: string | undefined
 }

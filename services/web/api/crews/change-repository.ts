@@ -24,7 +24,7 @@ export interface GivenRepository extends RepositoryPlace {
 }
 
 /** What people do with the repository of an automation; each is recorded. */
-export interface RepositoryChanges {
+interface RepositoryChanges {
   save(acting: Acting, crew: OwnCrew, given: GivenRepository): Promise<void>
   pull(acting: Acting, crew: OwnCrew): Promise<void>
   remove(acting: Acting, crew: OwnCrew): Promise<void>

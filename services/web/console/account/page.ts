@@ -9,7 +9,7 @@ import { organizationsSection } from './organizations-section.ts'
 import { sessionsSection } from './sessions-section.ts'
 
 /** The account of whoever is signed in. */
-export interface AccountPage {
+interface AccountPage {
   readonly session: Session
   readonly sessions: readonly ListedSession[]
   readonly notice?: string | undefined

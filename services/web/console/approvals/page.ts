@@ -9,7 +9,7 @@ import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** What waits for the people of an organization. */
-export interface ApprovalsPage {
+interface ApprovalsPage {
   readonly session: Session
   readonly approvals: readonly ListedApproval[]
   readonly notice?: string | undefined

@@ -22,7 +22,7 @@ export interface AuditQuery {
 }
 
 /** One page of the audit. */
-export interface AuditPage {
+interface AuditPage {
   readonly session: Session
   readonly query: AuditQuery
   readonly page: Page<ListedEntry>

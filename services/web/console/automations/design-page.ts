@@ -11,7 +11,7 @@ import { emptyState, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** What an automation does, as its route reads it. */
-export interface DesignPage {
+interface DesignPage {
   readonly session: Session
   readonly automation: Automation
   readonly definition: CrewDefinition

@@ -12,7 +12,7 @@ import type { SnippetsFor } from './client-snippets.ts'
 import { webhooksSection } from './webhooks-section.ts'
 
 /** What other systems need to know of an automation, as its route reads it. */
-export interface IntegratePage {
+interface IntegratePage {
   readonly session: Session
   readonly automation: Automation
   readonly fields: readonly InputField[]

@@ -11,7 +11,7 @@ import { noticeBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** One page of the list of automations. */
-export interface AutomationsPage {
+interface AutomationsPage {
   readonly session: Session
   readonly page: Page<AutomationActivity>
   readonly request: PageRequest

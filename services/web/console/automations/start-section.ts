@@ -15,7 +15,7 @@ export interface StartForm {
 }
 
 /** The automation that the form starts. */
-export interface StartSection {
+interface StartSection {
   readonly session: Session
   readonly automation: Automation
   readonly fields: readonly InputField[]

@@ -11,7 +11,7 @@ import { providerName } from './shapes.ts'
 import { lifeOf, stateOf, statePill } from './state.ts'
 
 /** One page of the list of connections. */
-export interface ConnectionsPage {
+interface ConnectionsPage {
   readonly session: Session
   readonly page: Page<OauthConnection>
   readonly request: PageRequest

@@ -10,7 +10,7 @@ import type { OwnCrew } from './own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
 
 /** The variables of a crew, as the page shows them. */
-export interface EnvironmentPage {
+interface EnvironmentPage {
   readonly session: Session
   readonly crew: OwnCrew
   readonly variables: readonly CrewVariable[]

@@ -17,7 +17,7 @@ export interface TypedRepository {
 }
 
 /** The page of a repository, as its routes read it. */
-export interface RepositoryPage {
+interface RepositoryPage {
   readonly session: Session
   readonly crew: OwnCrew
   readonly repository: SourceRepository | undefined

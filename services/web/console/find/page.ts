@@ -12,7 +12,7 @@ export interface Entry {
 }
 
 /** What a search over everything found. */
-export interface FindPage {
+interface FindPage {
   readonly session: Session
   /** The text searched for, if there is one. */
   readonly text: string | undefined

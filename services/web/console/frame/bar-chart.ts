@@ -9,7 +9,7 @@ const BAR = 12
 const LABELS = 4
 
 /** The colour of a part of a bar. */
-export type BarTone = 'good' | 'bad' | 'busy'
+type BarTone = 'good' | 'bad' | 'busy'
 
 /** A bar of numbers on top of each other. */
 export interface Bar {
@@ -22,7 +22,7 @@ export interface Bar {
 }
 
 /** Bars on an axis, and the same numbers as a table. */
-export interface BarChart {
+interface BarChart {
   readonly bars: readonly Bar[]
   /** All of it in a sentence, for those who cannot see it. */
   readonly summary: string

@@ -13,7 +13,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 export type PeopleRight = Exclude<Right, 'anybody' | 'token' | 'platform-admin'>
 
 /** A form that changes something. */
-export interface FormAction<Found, Result> {
+interface FormAction<Found, Result> {
   /** Returns what the form is about, or the page that refuses it. */
   readonly find: (c: Context<SignedIn>) => Promise<Found | Response>
   readonly change: (tx: Transaction, found: Found) => Promise<Result>

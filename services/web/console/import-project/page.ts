@@ -12,7 +12,7 @@ import type { Html, Tone } from '../frame/parts.ts'
 const FORM_BYTES_MAX = 240 * 1024
 
 /** The form for a project. */
-export interface UploadPage {
+interface UploadPage {
   readonly session: Session
   readonly problem?: string | undefined
 }
@@ -46,7 +46,7 @@ const uploadForm = ({ csrfToken }: Session): Html =>
   </form>`
 
 /** A project that was read, and is not stored yet. */
-export interface PreviewPage {
+interface PreviewPage {
   readonly session: Session
   readonly imported: CrewImport
   /** The name that was typed for the project, when it was refused. */

@@ -11,7 +11,7 @@ import { diffLines } from './line-diff.ts'
 import { projectPath } from './own-project.ts'
 
 /** Two versions of a project. */
-export interface ComparePage {
+interface ComparePage {
   readonly session: Session
   readonly project: Project
   /** The newest ones, to choose from. */

@@ -10,7 +10,7 @@ import type { Html } from '../frame/parts.ts'
 import { projectPath } from './own-project.ts'
 
 /** One page of the list of projects. */
-export interface ProjectsPage {
+interface ProjectsPage {
   readonly session: Session
   readonly page: Page<Project>
   readonly request: PageRequest

@@ -13,7 +13,7 @@ import { projectPath, versionPath } from './own-project.ts'
 import { releasePill } from './release-section.ts'
 
 /** A project with its newest versions. */
-export interface ProjectPage extends AssistantForm {
+interface ProjectPage extends AssistantForm {
   readonly versions: readonly Version[]
   readonly release: Release
   readonly proposals: readonly Proposal[]

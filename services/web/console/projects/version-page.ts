@@ -40,7 +40,7 @@ const crumbs = (project: Project): Html =>
 const REFUSED = 'The definition cannot be used:'
 
 /** The form of a new version. */
-export interface NewVersionPage {
+interface NewVersionPage {
   readonly session: Session
   readonly project: Project
   readonly text: string
@@ -66,7 +66,7 @@ export function newVersionPage(view: NewVersionPage): Html {
 const unsaved = (): Html => warningBox('These changes are not saved yet.')
 
 /** A version of a project. */
-export interface VersionPage extends AssistantForm, ReleaseView {
+interface VersionPage extends AssistantForm, ReleaseView {
   readonly version: Version
   readonly refused?: Refused
   readonly notice?: string | undefined

@@ -13,7 +13,7 @@ import { PACKAGES_PATH, packagePath } from './paths.ts'
 import { count } from '../frame/format.ts'
 
 /** The packages of one index by page, and the first public ones beside those of an organization. */
-export interface PackagesPage {
+interface PackagesPage {
   readonly session: Session
   readonly baseUrl: string
   readonly index: IndexName

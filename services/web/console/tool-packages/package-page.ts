@@ -13,7 +13,7 @@ import { commandBox } from './list-page.ts'
 import { filePath, packagePath, PACKAGES_PATH } from './paths.ts'
 
 /** The files of a package, by page. */
-export interface PackagePage {
+interface PackagePage {
   readonly session: Session
   readonly baseUrl: string
   readonly index: IndexName

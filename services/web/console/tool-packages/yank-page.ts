@@ -7,7 +7,7 @@ import type { Html } from '../frame/parts.ts'
 import { filePath, packagePath, PACKAGES_PATH } from './paths.ts'
 
 /** A file that is to be yanked. */
-export interface YankPage {
+interface YankPage {
   readonly session: Session
   readonly file: OwnToolFile
   readonly reason: string

@@ -10,7 +10,7 @@ import type { ComparedTrace } from './comparison-page.ts'
 import { nameOf, tracePill } from './traces-table.ts'
 
 /** The choice of a trace to compare with; `before` is absent while none is chosen. */
-export interface ChooseTracePage {
+interface ChooseTracePage {
   readonly session: Session
   readonly before: ComparedTrace | undefined
   readonly traces: readonly ListedTrace[]

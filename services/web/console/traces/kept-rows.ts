@@ -9,7 +9,7 @@ const KEPT_MS = 10_000
 const DOCUMENTS_MAX = 4
 
 /** The rows of large traces whose page was just shown, for the script that asks for them next. */
-export interface KeptRows {
+interface KeptRows {
   /** Keeps the rows of a trace for a few seconds, once the page is on its way. */
   keep(trace: string, tree: TraceTree): void
   /** Returns the rows as JSON, once: whoever asks again gets what is there by then. */

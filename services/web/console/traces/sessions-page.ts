@@ -14,7 +14,7 @@ import { sessionPath } from './session-page.ts'
 import { excerpt, tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */
-export interface SessionsPage {
+interface SessionsPage {
   readonly session: Session
   readonly found: SessionPage
   /** The latest trace of each session, by its id. */

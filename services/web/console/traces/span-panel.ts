@@ -16,7 +16,7 @@ import type { Oddity } from './trace-tree.ts'
 import { isObject } from '../../../shared/is-object.ts'
 
 /** A span, and what the tree says of it. */
-export interface SpanPanel {
+interface SpanPanel {
   readonly view: SpanView
   /** The address of its trace. */
   readonly tracePath: string

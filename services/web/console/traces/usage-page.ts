@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000
 export const USAGE_DAYS = [7, 30, 91] as const
 
 /** The usage of an organization. */
-export interface UsagePage {
+interface UsagePage {
   readonly session: Session
   readonly by: Grouping
   readonly days: (typeof USAGE_DAYS)[number]

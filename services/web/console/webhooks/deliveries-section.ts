@@ -19,7 +19,7 @@ const TONES = {
 export const deliveryPill = (state: DeliveryState): Html => pill(TONES[state], state)
 
 /** The webhook whose messages the section shows. */
-export interface DeliveriesSection {
+interface DeliveriesSection {
   readonly session: Session
   readonly automation: Automation
   readonly deliveries: Page<Delivery>

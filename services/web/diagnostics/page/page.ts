@@ -47,7 +47,7 @@ export function platformHealthPage({
 }
 
 /** The parts of the page in the order in which they are sent. */
-export interface HealthStream {
+interface HealthStream {
   /** The page up to the list of results. */
   readonly begin: string
   /** One line of the list of results. */

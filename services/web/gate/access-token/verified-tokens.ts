@@ -5,14 +5,14 @@ import type { ParsedToken } from './parse-token.ts'
 const TOKENS_MAX = 2000
 
 /** A token whose signature was checked. */
-export interface VerifiedToken {
+interface VerifiedToken {
   readonly parsed: ParsedToken
   /** The key that the signature fits; it counts for as long as it is in the set. */
   readonly key: JWK
 }
 
 /** The entry of one token, which may be empty. */
-export interface TokenEntry {
+interface TokenEntry {
   readonly known: VerifiedToken | undefined
   keep(verified: VerifiedToken): void
   drop(): void

@@ -7,9 +7,7 @@ import { createPinConnections } from './pin-connections.ts'
 import { pinTools } from './pin-tools.ts'
 
 /** Returns the definition of an organization with the schemas of its tools. */
-export type PinOf = (
-  organizationId: number,
-) => (definition: CrewDefinition) => Promise<CrewDefinition>
+type PinOf = (organizationId: number) => (definition: CrewDefinition) => Promise<CrewDefinition>
 
 /** Creates what reads the schemas of tools when a version is published, by API or page. */
 export function createPins({ sql, config }: WebDeps): PinOf {

@@ -24,7 +24,7 @@ const PINS_BYTES_MAX = 131_072
 const DESCRIPTION_CHARACTERS_MAX = 4000
 
 /** The surroundings in which tools are read. */
-export interface PinDeps {
+interface PinDeps {
   readonly guard: OutgoingGuard
   /** The one whose tools they are: nobody else waits for its look-ups. */
   readonly subject: string

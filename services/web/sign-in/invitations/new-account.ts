@@ -8,7 +8,7 @@ const EMAIL_LENGTH_MAX = 254
 const NAME_LENGTH_MAX = 200
 
 /** A person as typed, who wants an account. */
-export interface TypedAccount {
+interface TypedAccount {
   readonly name: string
   readonly email: string
 }
