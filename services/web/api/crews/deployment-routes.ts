@@ -14,14 +14,13 @@ import { LOG_STREAMS, readCrewLog } from '../../../platform/crews/crew-logs.ts'
 import { storeArchive } from '../../../platform/crews/source-archive/store-archive.ts'
 import { forgetSources } from '../../../platform/crews/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { createReceiver } from '../../intake/source-uploads/receive-source.ts'
 import { deploymentDocument } from './documents.ts'
-import { deploymentKeyOf, getOwnCrew, readBodyAs } from './own-crew.ts'
+import { getDeployment, getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
@@ -66,13 +65,13 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.all(path, authenticate, refuseMethod('GET, HEAD, POST'))
 
   routes.get(`${path}/:number`, declareRight('viewer'), authenticate, async (c) => {
-    const deployment = await getDeployment(c, sql)
+    const deployment = await getDeployment(c, sql, await getOwnCrew(c, sql))
     return c.json(deploymentDocument(deployment))
   })
   routes.all(`${path}/:number`, authenticate, refuseMethod('GET, HEAD'))
 
   routes.get(`${path}/:number/logs/:stream`, declareRight('viewer'), authenticate, async (c) => {
-    const { id: crewDeploymentId } = await getDeployment(c, sql)
+    const { id: crewDeploymentId } = await getDeployment(c, sql, await getOwnCrew(c, sql))
     const stream = LOG_STREAMS.find((each) => each === c.req.param('stream'))
     if (!stream) throw new AppError('not_found', `A log is one of ${LOG_STREAMS.join(', ')}.`)
     const { text, isCut, next } = await readCrewLog(sql, { crewDeploymentId, stream }, readFrom(c))
@@ -113,13 +112,6 @@ function createDeploy({ sql, config }: WebDeps) {
     await forgetSources(sql, organizationId)
     return deployment
   }
-}
-
-async function getDeployment(c: Context<OrganizationCall>, sql: Database) {
-  const key = deploymentKeyOf(c, await getOwnCrew(c, sql))
-  const found = await findCrewDeployment(sql, key)
-  if (found) return found
-  throw noDeployment(key.number)
 }
 
 function readBefore(c: Context): number | undefined {

@@ -6,7 +6,7 @@ import { csrfField, emptyState, listTable, noticeBox, problemBox, time } from '.
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
 
 /** The variables of a crew, as the page shows them. */

@@ -16,7 +16,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { environmentPage } from './environment-page.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { createRoom } from '../frame/room.ts'
 
 interface Setting extends ReadVariable {

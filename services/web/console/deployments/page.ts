@@ -18,7 +18,7 @@ import {
 import type { Html } from '../frame/parts.ts'
 import { deploySection } from './deploy-form.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { deployerOf, isOpen, postButton, sourceText, statePill } from './parts.ts'
 
 /** The page of the crew of an automation, as its routes read it. */

@@ -6,7 +6,7 @@ import { copyable, csrfField, noticeBox, problemBox, time, warningBox } from '..
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
 
 /** A repository as it was typed. */

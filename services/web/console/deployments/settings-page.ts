@@ -6,7 +6,7 @@ import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { automationPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { crumbs, fieldNotes, textField } from './parts.ts'
 import type { TypedSettings } from './settings-form.ts'
 
