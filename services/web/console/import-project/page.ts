@@ -21,13 +21,10 @@ interface UploadPage {
 export const uploadPage = ({ session, problem }: UploadPage): Html =>
   page(
     { title: 'Import a project', session, current: '/projects' },
-    html`${crumbs()}
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>
       <div class="page-head"><h1>Import a CrewAI project</h1></div>
       <div class="card narrow">${problemBox(problem)} ${uploadForm(session)}</div>`,
   )
-
-const crumbs = (): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>`
 
 const uploadForm = ({ csrfToken }: Session): Html =>
   html`<form method="post" action="/import-project" enctype="multipart/form-data" class="stack">

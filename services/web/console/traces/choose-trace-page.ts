@@ -29,7 +29,11 @@ export function chooseTracePage({ session, before, traces, wrong }: ChooseTraceP
       <div class="page-head"><h1>Compare ${first === undefined ? 'traces' : name}</h1></div>
       <form class="card" action="/trace-comparison">
         <div class="row">
-          ${first === undefined ? idField('First trace id', undefined) : hiddenId(first)}
+          ${
+            first === undefined
+              ? idField('First trace id', undefined)
+              : html`<input type="hidden" name="trace" value="${first}" />`
+          }
           ${idField(first === undefined ? 'Second trace id' : 'Trace id to compare with', wrong)}
           <button class="button primary">Compare</button>
         </div>
@@ -37,8 +41,6 @@ export function chooseTracePage({ session, before, traces, wrong }: ChooseTraceP
       ${first === undefined || others.length === 0 ? '' : latest(first, others)}`,
   )
 }
-
-const hiddenId = (id: string): Html => html`<input type="hidden" name="trace" value="${id}" />`
 
 function idField(label: string, wrong: string | undefined): Html {
   const id = label.startsWith('First') ? 'first-trace' : 'second-trace'

@@ -7,7 +7,7 @@ import type { Html } from '../frame/parts.ts'
 import { factList, pill } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { kindIcon, kindName, kindOf } from '../frame/kinds.ts'
-import { explainOddity } from './oddities.ts'
+import { ODDITY_TEXTS } from './oddities.ts'
 import { conversation } from './span-messages.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
 import type { ShownAs } from '../frame/text/foreign-text.ts'
@@ -38,7 +38,7 @@ export function spanPanel(panel: SpanPanel): Html {
   const { span, truncated } = view
   return html`<div class="span-panel" data-span="${span.spanId}">
     ${head(panel)}
-    ${oddities.map((each) => html`<p class="notice waiting">${explainOddity(each)}</p>`)}
+    ${oddities.map((each) => html`<p class="notice waiting">${ODDITY_TEXTS[each]}</p>`)}
     ${
       truncated
         ? html`<p class="notice waiting">

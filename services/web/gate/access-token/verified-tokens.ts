@@ -21,8 +21,6 @@ interface TokenEntry {
 /** Returns the entry of a token. */
 export type VerifiedTokens = (token: string) => TokenEntry
 
-const digestOf = (token: string): string => hash('sha256', token, 'base64')
-
 /**
  * Remembers the signatures of the tokens that were accepted last, by SHA-256, so that a busy client
  * costs one check of a signature and not one per call. Remembers no decision: dates, client, scope
@@ -31,7 +29,7 @@ const digestOf = (token: string): string => hash('sha256', token, 'base64')
 export function createVerifiedTokens(max = TOKENS_MAX): VerifiedTokens {
   const tokens = new Map<string, VerifiedToken>()
   return function entryOf(token) {
-    const digest = digestOf(token)
+    const digest = hash('sha256', token, 'base64')
     return {
       known: tokens.get(digest),
       keep(verified) {

@@ -1,3 +1,4 @@
+import { toError } from '../../../shared/errors.ts'
 import * as v from 'valibot'
 import { PARAMETER_PLACES } from '../../../platform/tools/tool-definitions.ts'
 import type { PinnedOperation } from '../../../platform/tools/tool-definitions.ts'
@@ -57,13 +58,10 @@ export function readOperations(document: Json, names: readonly string[]): Pinned
     try {
       return toPinned(document, name, one)
     } catch (thrown) {
-      throw new Error(`${name} cannot be used: ${messageOf(thrown)}`, { cause: thrown })
+      throw new Error(`${name} cannot be used: ${toError(thrown).message}`, { cause: thrown })
     }
   })
 }
-
-const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
 
 function findOperations(document: Json, paths: Json): Map<string, Found> {
   const found = new Map<string, Found>()

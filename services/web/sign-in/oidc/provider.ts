@@ -67,7 +67,7 @@ export function createIdentityProvider(config: WebConfig): IdentityProvider | un
   const claims = [config.OIDC_ADMIN_CLAIM, config.OIDC_GROUPS_CLAIM]
   const { OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config
   if (kind === 'local' || !issuer || !clientId || !clientSecret) return undefined
-  return openProvider(providerName(kind), {
+  return openProvider(NAMES.get(kind) ?? 'single sign-on', {
     issuer,
     clientId,
     clientSecret,
@@ -184,6 +184,7 @@ function authenticate(clientSecret: string): client.ClientAuth {
   }
 }
 
+/** What people call an `AUTH_PROVIDER`. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['okta', 'Okta'],
   ['entra_id', 'Microsoft Entra ID'],
@@ -194,6 +195,3 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['zitadel', 'ZITADEL'],
   ['ping', 'Ping Identity'],
 ])
-
-/** Returns the name of an `AUTH_PROVIDER` for people. */
-const providerName = (kind: string): string => NAMES.get(kind) ?? 'single sign-on'
