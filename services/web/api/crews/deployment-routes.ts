@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
 import {
   deployAgain,
@@ -15,15 +14,13 @@ import { storeArchive } from '../../../platform/crews/source-archive/store-archi
 import { forgetSources } from '../../../platform/crews/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { createApi } from '../api-room.ts'
 import { createReceiver } from '../../intake/source-uploads/receive-source.ts'
 import { deploymentDocument } from './documents.ts'
 import { getDeployment, getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const LIST_MAX = 100
 /** What a client sends to deploy again what is there. */
@@ -40,19 +37,18 @@ export const againBody = v.strictObject({
 /** The deployments of an automation that is made from sources, and their logs. */
 export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const deploy = createDeploy(deps)
   const path = '/automations/:automationId/deployments'
 
-  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const before = readBefore(c)
     const deployments = await listCrewDeployments(sql, crew, { before, limit: LIST_MAX })
     return c.json({ deployments: deployments.map(deploymentDocument) })
   })
 
-  routes.post(path, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { number } = await deploy(c, crew)
     const deployment = await findCrewDeployment(sql, { ...crew, number })
@@ -62,23 +58,20 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
       location: `/designer/v2/automations/${automationId}/deployments/${number}`,
     })
   })
-  routes.all(path, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get(`${path}/:number`, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', `${path}/:number`, async (c) => {
     const deployment = await getDeployment(c, sql, await getOwnCrew(c, sql))
     return c.json(deploymentDocument(deployment))
   })
-  routes.all(`${path}/:number`, authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(`${path}/:number/logs/:stream`, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', `${path}/:number/logs/:stream`, async (c) => {
     const { id: crewDeploymentId } = await getDeployment(c, sql, await getOwnCrew(c, sql))
     const stream = LOG_STREAMS.find((each) => each === c.req.param('stream'))
     if (!stream) throw new AppError('not_found', `A log is one of ${LOG_STREAMS.join(', ')}.`)
     const { text, isCut, next } = await readCrewLog(sql, { crewDeploymentId, stream }, readFrom(c))
     return c.json({ text, is_cut: isCut, next })
   })
-  routes.all(`${path}/:number/logs/:stream`, authenticate, refuseMethod('GET, HEAD'))
-  return routes
+  return api.routes()
 }
 
 /** Creates what deploys the archive of a call, or again what is there already. */
