@@ -131,7 +131,7 @@ export async function rowPage<Owner, Row extends Identified>(
   const entered = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
-    ${await managedBox(shown.kind, view)} ${problemBox(problem)}
+    ${await managedBox(shown.kind, view, [row.id])} ${problemBox(problem)}
     ${verbs.change ? formOf(entered, { ...view, ...words, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
   const [, , wrong] = state(row)

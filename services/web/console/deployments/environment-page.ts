@@ -14,6 +14,8 @@ interface EnvironmentPage {
   readonly session: Session
   readonly crew: OwnCrew
   readonly variables: readonly CrewVariable[]
+  /** What is said of those that files keep. */
+  readonly managed: Html | string
   readonly notice?: string | undefined
   readonly problem?: string | undefined
   /** The name that was typed in a form that was refused. */
@@ -22,7 +24,7 @@ interface EnvironmentPage {
 
 /** The page with the environment of a crew. */
 export function environmentPage(view: EnvironmentPage): Html {
-  const { session, crew, variables, notice, problem } = view
+  const { session, crew, variables, managed, notice, problem } = view
   const { automation } = crew
   const path = automationPath(automation)
   return page(
@@ -34,7 +36,7 @@ export function environmentPage(view: EnvironmentPage): Html {
           ${postButton(session, { action: `${path}/crew/deploy-again`, text: 'Deploy again' })}
         </div>
       </div>
-      ${noticeBox(notice)} ${problemBox(problem)}
+      ${noticeBox(notice)} ${managed} ${problemBox(problem)}
       <div class="columns">
         <section class="card flush" aria-labelledby="variables">
           <div class="card-head"><h2 id="variables">Variables</h2></div>

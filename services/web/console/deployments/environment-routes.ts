@@ -14,6 +14,7 @@ import {
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
+import { managedBox } from '../../managed/marks.ts'
 import { environmentPage } from './environment-page.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
 import type { OwnCrew } from '../../api/crews/own-crew.ts'
@@ -83,8 +84,10 @@ const createShow =
   (sql: Database) =>
   async (c: Context<SignedIn>, crew: OwnCrew, refused?: Refused): Promise<Response> => {
     const variables = await listCrewVariables(sql, crew)
-    const notice = c.var.notice
-    const view = { session: c.var.session, crew, variables, notice, ...refused }
+    const { session, notice } = c.var
+    const ids = variables.map(({ id }) => id)
+    const managed = await managedBox('environment_variable', { sql, session }, ids)
+    const view = { session, crew, variables, managed, notice, ...refused }
     return c.html(environmentPage(view), refused ? 422 : 200)
   }
 

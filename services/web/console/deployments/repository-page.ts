@@ -22,6 +22,8 @@ interface RepositoryPage {
   readonly crew: OwnCrew
   readonly repository: SourceRepository | undefined
   readonly webhookUrl: string
+  /** What is said of one that files keep. */
+  readonly managed: Html | string
   readonly notice?: string | undefined
   /** Why the form was refused. */
   readonly problem?: string | undefined
@@ -38,8 +40,8 @@ export function repositoryPage(view: RepositoryPage): Html {
     { title: `Git repository of ${automation.name}`, session, current: '/automations' },
     html`${crumbs(automation)} ${noticeBox(notice)}
       <div class="page-head"><h1>Git repository of ${automation.name}</h1></div>
-      ${view.repository ? pullSection(view, view.repository) : ''} ${formSection(view)}
-      ${view.repository ? webhookSection(view, view.repository) : ''}`,
+      ${view.managed} ${view.repository ? pullSection(view, view.repository) : ''}
+      ${formSection(view)} ${view.repository ? webhookSection(view, view.repository) : ''}`,
   )
 }
 

@@ -10,6 +10,7 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createRepositoryChanges, webhookUrlOf } from '../../api/crews/change-repository.ts'
 import type { GivenRepository } from '../../api/crews/change-repository.ts'
+import { managedBox } from '../../managed/marks.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
 import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { pullSection, repositoryPage } from './repository-page.ts'
@@ -81,10 +82,11 @@ interface Shown {
 function createShow(deps: WebDeps, sql: Database) {
   return async (c: Context<SignedIn>, crew: OwnCrew, shown: Shown = {}): Promise<Response> => {
     const repository = await findRepository(sql, crew)
-    const notice = c.var.notice
+    const { session, notice } = c.var
+    const managed = await managedBox('git_source', { sql, session }, [crew.automation.automationId])
     const webhookUrl = webhookUrlOf(deps, crew)
     c.header('cache-control', 'no-store')
-    const view = { session: c.var.session, crew, repository, notice, webhookUrl, ...shown }
+    const view = { session, crew, repository, managed, notice, webhookUrl, ...shown }
     return c.html(repositoryPage(view), shown.problem === undefined ? 200 : 422)
   }
 }

@@ -10,6 +10,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import type { WebConfig } from '../../env.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
+import { managedBox } from '../../managed/marks.ts'
 import { readSettingsForm, toTyped } from './settings-form.ts'
 import type { TypedSettings } from './settings-form.ts'
 import { settingsPage } from './settings-page.ts'
@@ -29,7 +30,8 @@ export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
     const crew = await getOwnCrew(c, sql)
     const typed = toTyped(crew.settings)
     const { session, notice } = c.var
-    return c.html(settingsPage({ session, crew, typed, problems: {}, notice }))
+    const managed = await managedBox('own_crew', { sql, session }, [crew.automation.automationId])
+    return c.html(settingsPage({ session, crew, typed, problems: {}, managed, notice }))
   })
 
   room.form('editor', path, async (c) => {

@@ -109,6 +109,22 @@ describe('crews from source in files', () => {
     expect(rows).toEqual([{ url: 'https://git.test/acme/other.git' }])
   })
 
+  it('are marked on the pages that people change them on', async () => {
+    const ada = await platform.signIn(platform.acme)
+    const marked = async () =>
+      Promise.all(
+        ['crew-settings', 'environment', 'crew-repository'].map(async (tab) => {
+          const path = `/automations/${crew.automationId}/${tab}`
+          const page = await fetch(server.url + path, { headers: { cookie: ada.cookie } })
+          return (await page.text()).includes('Managed by the-repository:')
+        }),
+      )
+    await run.apply(DOCUMENTS(crew.slug))
+    expect(await marked()).toEqual([false, false, false])
+    await run.apply(DOCUMENTS(crew.slug), '--managed-by', 'the-repository')
+    expect(await marked()).toEqual([true, true, true])
+  })
+
   it.each([
     ['memory_limit: 2Gi', 'memory_limit: lots', 'memory_limit'],
     ['replicas: 2', 'replicas: 21', 'replicas'],
