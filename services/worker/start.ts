@@ -15,6 +15,7 @@ import { deleteRemovedAutomation } from '../platform/crews/automation-life.ts'
 import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs/runs.ts'
+import { deleteExpiredDeliveries } from '../platform/triggers/trigger-deliveries.ts'
 import { readerOf } from '../platform/connections/llm-usage.ts'
 import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
@@ -192,7 +193,9 @@ function startRetentions({
   })
   const counts = { of: 'counts of calls', expire: () => forgetCalls(sql), onDeleted: () => {} }
   const calls = startRetention({ ...counts, log })
-  const all = [startRunDays(sql, log, days), runs, files, audit, calls, removals]
+  const events = { of: 'deliveries of triggers', expire: () => deleteExpiredDeliveries(sql) }
+  const deliveries = startRetention({ ...events, onDeleted: () => {}, log })
+  const all = [startRunDays(sql, log, days), runs, files, audit, calls, deliveries, removals]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }

@@ -44,7 +44,7 @@ export async function managedBox(
   if (managers.size === 0) return ''
   const names = [...new Set(managers.values())].join(' and ')
   return warningBox(
-    `Managed by ${names}: a change here is undone when its files are applied next, such as by the ` +
-      'next upgrade.',
+    `Managed by ${names}: a change here is undone when its files are applied next, such as by ` +
+      'the next upgrade.',
   )
 }

@@ -13,6 +13,7 @@ import { ownCrews } from './own-crews.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
+import { triggers } from './triggers.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -20,6 +21,7 @@ import { webhooks } from './webhooks.ts'
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
+  triggers,
   ownCrews,
   environmentVariables,
   gitSources,

@@ -16,6 +16,7 @@ import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
+import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
 /**
@@ -62,6 +63,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
+  routes.route('/', triggerDeliveryRoutes(deps))
   routes.route('/', limitRoutes(deps))
   routes.route('/', managedRoutes(deps))
   routes.route('/', crewRoutes(deps))

@@ -4,6 +4,7 @@ import { NOUNS } from '../../nouns/list.ts'
 import { describeResource } from './describe-resource.ts'
 import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
+import { TRIGGER_PATHS, TRIGGER_SCHEMAS } from './triggers.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
@@ -46,6 +47,7 @@ export function describeApi(config: Config) {
       ...automationPaths(config),
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
+      ...TRIGGER_PATHS,
       ...LIMIT_PATHS,
       ...MANAGED_PATHS,
       ...CREW_PATHS,
@@ -61,6 +63,7 @@ export function describeApi(config: Config) {
         ...AUTOMATION_SCHEMAS,
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
+        ...TRIGGER_SCHEMAS,
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
         ...CREW_SCHEMAS,

@@ -144,6 +144,14 @@ const SCHEDULE = {
   missed: 'skip',
   inputs: '{"topic": "tides"}',
 }
+const TRIGGER = {
+  name: 'invoices',
+  scheme: 'stripe',
+  secret: API_KEY,
+  filter: '@.body.paid',
+  inputs: '{"topic": "{{ $.body.topic }}"}',
+}
+const TRIGGER_BY_API = { ...TRIGGER, inputs: { topic: '{{ $.body.topic }}' } }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const VARIABLE = { name: 'KEY', secret_value: PASSWORD }
 const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY }
@@ -205,6 +213,23 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/webhooks/:webhookId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/webhooks/:webhookId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/webhooks/:webhookId': json('DELETE'),
+  'POST /automations/:automationId/triggers': form(TRIGGER),
+  'POST /automations/:automationId/triggers/:triggerId': form({ ...TRIGGER, name: 'paid' }),
+  'POST /automations/:automationId/triggers/:triggerId/pause': form(),
+  'POST /automations/:automationId/triggers/:triggerId/resume': form(),
+  'POST /automations/:automationId/triggers/:triggerId/secret': form(),
+  'POST /automations/:automationId/triggers/:triggerId/end-former': form(),
+  'POST /automations/:automationId/triggers/:triggerId/test': LOOK,
+  'POST /automations/:automationId/triggers/:triggerId/deliveries/:eventId': RUN,
+  'POST /automations/:automationId/triggers/:triggerId/delete': form(),
+  'POST /designer/v2/automations/:automationId/triggers': json('POST', TRIGGER_BY_API),
+  'PUT /designer/v2/automations/:automationId/triggers/:triggerId': json('PUT', TRIGGER_BY_API),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/pause': json('POST'),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/resume': json('POST'),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/secret': json('POST'),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/end-former': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/triggers/:triggerId': json('DELETE'),
+  'POST /hooks/:triggerId': RUN,
   'POST /automations/:automationId/schedules': form(SCHEDULE),
   'POST /automations/:automationId/schedules/:scheduleId': form({ ...SCHEDULE, name: 'daily' }),
   'POST /automations/:automationId/schedules/:scheduleId/pause': form(),
@@ -534,6 +559,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   oauthSettingId: async () => String(platform.acme.organizationId),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
+  triggerId: () => firstOf(platform.sql`select id from triggers`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
     CREWS.test(route) || route.endsWith('/release')

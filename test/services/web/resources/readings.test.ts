@@ -8,6 +8,7 @@ import { isObject } from '../../../../services/shared/is-object.ts'
 import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
+import { TRIGGER_PATHS } from '../../../../services/web/api/openapi/triggers.ts'
 import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from './reference.ts'
 import { pathsOf } from '../../../../services/web/resources/rights.ts'
@@ -336,16 +337,17 @@ describe.each(paged)('the $kind', (noun) => {
 describe.each(nouns)('the API of the $kind', (noun) => {
   it('is described in OpenAPI, route by route', () => {
     const [found] = NOUNS.filter((each) => each.read(read).kind === noun.kind)
-    const { paths = {} } = found?.read(describeResource) ?? {}
-    const described = Object.entries(paths).flatMap(([path, operations]) =>
-      Object.keys(operations)
-        .filter((key) => key !== 'parameters')
-        .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, ':')}`),
-    )
-    const isOfNoun = new RegExp(`^/designer/v2${noun.path}(/|$)`)
+    const paths = { ...TRIGGER_PATHS, ...found?.read(describeResource).paths }
+    const nameless = (path: string) => path.replaceAll(/\{\w+\}|:\w+/g, ':')
+    const isOfNoun = new RegExp(`^\\w+ /designer/v2${nameless(noun.path)}(/|$)`)
+    const described = Object.entries(paths)
+      .flatMap(([path, operations]) =>
+        Object.keys(operations).map((method) => `${method.toUpperCase()} ${nameless(path)}`),
+      )
+      .filter((route) => isOfNoun.test(route) && !route.startsWith('PARAMETERS'))
     const routes = platform.app.routes
-      .filter(({ method, path }) => method !== 'ALL' && isOfNoun.test(path))
-      .map(({ method, path }) => `${method} ${path.replaceAll(/:\w+/g, ':')}`)
+      .map(({ method, path }) => `${method} ${nameless(path)}`)
+      .filter((route) => isOfNoun.test(route) && !route.startsWith('ALL'))
     expect(described.toSorted()).toEqual([...new Set(routes)].toSorted())
   })
 })

@@ -159,6 +159,9 @@ export function pathsOf(
     ['tokens', `${automation}/static-tokens`],
     ['schedules', `${automation}/schedules`],
     ['schedule', `${automation}/schedules/${ids.schedule}`],
+    ['triggers', `${automation}/triggers`],
+    ['trigger', `${automation}/triggers/${ids.trigger}`],
+    ['delivery', `${automation}/triggers/${ids.trigger}/deliveries/${ids.event}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
     ['all tokens', '/static-tokens'],
@@ -204,6 +207,8 @@ interface Ids {
   readonly schedule: number
   readonly webhook: string
   readonly message: string
+  readonly trigger: string
+  readonly event: string
   /** The path of its link. */
   readonly invitation: string
   /** What each page of a project shows, and its path. */
@@ -245,6 +250,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     schedule,
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
+    ...(await seedTrigger(platform)),
     designer: await seedDesigner(platform),
     crew: await seedCrew(platform),
     ...(await seedPackages(platform, token)),
@@ -267,6 +273,27 @@ async function seedWebhook({ sql, acme }: Platform): Promise<Pick<Ids, 'webhook'
     insert into webhook_attempts (message_id, number, status, problem, duration_ms)
     values (${message}, 1, 410, 'It answered HTTP 410.', 25)`
   return { webhook, message }
+}
+
+/** A trigger that is paused, with a delivery in each state. */
+async function seedTrigger({ sql, acme }: Platform): Promise<Pick<Ids, 'trigger' | 'event'>> {
+  const [{ trigger }] = await sql<[{ trigger: string }]>`
+    insert into triggers (id, deployment_id, name, scheme, filter, inputs, sealed_key, paused_at,
+      pause_reason, sealed_previous_key, previous_key_until)
+    values (gen_random_uuid(), ${acme.research.id}, 'Paid invoices', 'stripe',
+      '@.body.type == "invoice.paid"', '{"topic": "{{ $.body.topic }}"}', '', now(),
+      'The filter and the mapping take longer than 500 ms.', '', now() + interval '1 hour')
+    returning id as trigger`
+  const [, , { event }] = await sql<[object, object, { event: string }]>`
+    insert into trigger_deliveries
+      (trigger_id, delivery_id, state, problem, run_id, headers, payload)
+    values
+      (${trigger}, 'evt_1', 'failed', 'topic is required.', null, '{}', null),
+      (${trigger}, 'evt_2', 'skipped', 'The filter leaves it out.', null, '{}', '{}'),
+      (${trigger}, 'evt_3', 'started', null, gen_random_uuid(),
+        '{"user-agent": "Stripe/1.0"}', '{"type": "invoice.paid", "topic": "tides"}')
+    returning id::text as event`
+  return { trigger, event }
 }
 
 /** An automation that is made from sources: one is online, the newer one is being built. */

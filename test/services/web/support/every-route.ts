@@ -102,6 +102,8 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     oauthSettingId: organizationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
+    triggerId: ids.trigger,
+    eventId: ids.event,
     llmConnectionId: ids.connection,
     connectionId: connection,
     deliveryId: ids.message,
