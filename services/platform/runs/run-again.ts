@@ -100,14 +100,20 @@ function requireOver({ finishedAt }: Run): void {
   )
 }
 
-/** The version that a run is of, whatever was published since. */
-export async function getVersionOf(
-  sql: Queryable,
-  runId: string,
-): Promise<{ readonly id: number; readonly definition: CrewDefinition }> {
-  const [version] = await sql<[{ id: number; definition: CrewDefinition }]>`
-    select v.id, v.definition from executions e
-      join project_versions v on v.id = e.project_version_id where e.id = ${runId}`
+/** The version that a run is of; that of a draft's test has the number of the draft. */
+export interface VersionOfRun {
+  readonly id: number
+  readonly projectId: number
+  readonly version: number
+  readonly definition: CrewDefinition
+}
+
+/** Returns the version that a run is of, whatever was published since. */
+export async function getVersionOf(sql: Queryable, runId: string): Promise<VersionOfRun> {
+  const [version] = await sql<[VersionOfRun]>`
+    select v.id, v.project_id, coalesce(v.number, v.copy_of) as version, v.definition
+    from executions e join project_versions v on v.id = e.project_version_id
+    where e.id = ${runId}`
   return version
 }
 

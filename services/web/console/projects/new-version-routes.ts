@@ -4,7 +4,8 @@ import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { FORM_BYTES_MAX, readEdited } from './definition-form.ts'
+import { FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
+import { createChoices } from './editor/offers.ts'
 import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
 import { newVersionPage } from './version-page.ts'
 import { createRoom } from '../frame/room.ts'
@@ -23,6 +24,7 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     },
     FORM_BYTES_MAX,
   )
+  const choicesOf = createChoices(deps)
 
   room.page('editor', '/projects/:projectId/new-version', async (c) => {
     const project = await getOwnProject(c, sql)
@@ -30,7 +32,8 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     requireDesigned(project)
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
     const text = definitionText(from?.definition ?? firstDefinition(project))
-    return c.html(newVersionPage({ session: c.var.session, project, text }))
+    const choices = await choicesOf(c)
+    return c.html(newVersionPage({ session: c.var.session, project, text, choices }))
   })
 
   room.form('editor', '/projects/:projectId/versions', async (c) => {
@@ -39,7 +42,8 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const { text, read, isUnsaved } = readEdited(c)
     if (isUnsaved || 'problems' in read) {
       const problems = 'problems' in read ? read.problems : []
-      const page = { session: c.var.session, project, text, problems, isUnsaved }
+      const choices = await choicesOf(c, text)
+      const page = { session: c.var.session, project, text, problems, isUnsaved, choices }
       return c.html(newVersionPage(page), isUnsaved ? 200 : 422)
     }
     const key = { organizationId, projectId: project.id }
