@@ -56,6 +56,7 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { triggerPageRoutes } from './console/triggers/routes.ts'
+import { replayPageRoutes } from './console/replays/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
 import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
@@ -79,6 +80,7 @@ const PAGES = [
   toolPackageRoutes,
   deliveryRoutes,
   triggerPageRoutes,
+  replayPageRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,

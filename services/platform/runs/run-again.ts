@@ -164,9 +164,10 @@ function carryOver(fromId: string, kept: readonly Kept[]) {
         select ${id}, a.name, k.key, a.task, a.content, a.size, a.left_out
         from run_artifacts a join kept k on k.from = a.step_key where a.run_id = ${fromId})
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
-        started_at, ended_at, input, usage, error, result, has_payload)
+        started_at, ended_at, input, usage, error, result, has_payload, request_sha256)
       select ${id}, k.key, s.position, s.kind, s.name, s.path, k.parent, s.state, 0,
-        s.started_at, s.ended_at, s.input, s.usage, s.error, s.result, s.has_payload
+        s.started_at, s.ended_at, s.input, s.usage, s.error, s.result, s.has_payload,
+        s.request_sha256
       from run_steps s join kept k on k.from = s.step_key where s.run_id = ${fromId}`
   }
 }

@@ -10,6 +10,7 @@ import { oauthClients } from './oauth-clients.ts'
 import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
 import { ownCrews } from './own-crews.ts'
+import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
@@ -22,6 +23,7 @@ export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
   triggers,
+  replays,
   ownCrews,
   environmentVariables,
   gitSources,

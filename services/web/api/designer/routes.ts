@@ -15,6 +15,7 @@ import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
+import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
@@ -60,6 +61,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const routes = api.routes()
   routes.route('/', designerVersionRoutes(deps))
   routes.route('/', designerReleaseRoutes(deps))
+  routes.route('/', designerReplayRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))

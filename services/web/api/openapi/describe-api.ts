@@ -8,6 +8,7 @@ import { TRIGGER_PATHS, TRIGGER_SCHEMAS } from './triggers.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
+import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
@@ -50,6 +51,7 @@ export function describeApi(config: Config) {
       ...TRIGGER_PATHS,
       ...LIMIT_PATHS,
       ...MANAGED_PATHS,
+      ...REPLAY_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
@@ -66,6 +68,7 @@ export function describeApi(config: Config) {
         ...TRIGGER_SCHEMAS,
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
+        ...REPLAY_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,

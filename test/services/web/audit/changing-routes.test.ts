@@ -240,6 +240,15 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
+  'POST /automations/:automationId/replays': async (path) => {
+    await platform.sql`
+      insert into executions (deployment_id, inputs, status, output, finished_at)
+      values (${platform.acme.research.id}, '{}', 'completed', '', now())`
+    return form({ version: '1', last: '1', status: 'any' })(path)
+  },
+  'POST /automations/:automationId/replays/:replayId/delete': form(),
+  'POST /designer/v2/automations/:automationId/replays': json('POST', { version: 1 }),
+  'DELETE /designer/v2/automations/:automationId/replays/:replayId': json('DELETE'),
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
@@ -519,7 +528,7 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|git|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|depl|sto|star|re(?!pl)|crew|env|git|delete)|$)/
 
 const ownCrew = (name: string): Promise<string> =>
   firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
@@ -560,6 +569,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   triggerId: () => firstOf(platform.sql`select id from triggers`),
+  replayId: () => firstOf(platform.sql`select id from replays`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
     CREWS.test(route) || route.endsWith('/release')

@@ -56,6 +56,10 @@ beforeAll(async () => {
   ;({ platform } = site)
   await grantRole(platform.sql, platform.acme.userId, 'platform-admin')
   ada = await platform.signIn(platform.acme)
+  // What a replay performs again.
+  await platform.sql`
+    insert into executions (deployment_id, inputs, status, output, finished_at)
+    values (${platform.acme.research.id}, '{}', 'completed', '', now())`
   token = await issueStaticToken(platform.sql, {
     organizationId: platform.acme.organizationId,
     deploymentId: null,

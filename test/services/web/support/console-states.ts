@@ -162,6 +162,9 @@ export function pathsOf(
     ['triggers', `${automation}/triggers`],
     ['trigger', `${automation}/triggers/${ids.trigger}`],
     ['delivery', `${automation}/triggers/${ids.trigger}/deliveries/${ids.event}`],
+    ['replays', `${automation}/replays`],
+    ['replay', `${automation}/replays/${ids.replay}`],
+    ['run of a replay', `${automation}/replays/${ids.replay}/runs/${ids.replayed}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
     ['all tokens', '/static-tokens'],
@@ -205,6 +208,9 @@ interface Ids {
   readonly token: number
   readonly connection: number
   readonly schedule: number
+  /** With a run that differs, of the kickoff id `replayed`. */
+  readonly replay: string
+  readonly replayed: string
   readonly webhook: string
   readonly message: string
   readonly trigger: string
@@ -248,6 +254,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     token,
     connection,
     schedule,
+    ...(await seedReplay(platform)),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     ...(await seedTrigger(platform)),
@@ -255,6 +262,26 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     crew: await seedCrew(platform),
     ...(await seedPackages(platform, token)),
   }
+}
+
+/** A replay of the runs that have ended, those completed of which ask something else. */
+async function seedReplay({ sql, acme }: Platform): Promise<Pick<Ids, 'replay' | 'replayed'>> {
+  const { organizationId, research } = acme
+  const [{ replay }] = await sql<[{ replay: string }]>`
+    insert into replays (organization_id, deployment_id, version_id, last, status, kickoff_ids,
+      runs, created_by)
+    values (${organizationId}, ${research.id}, ${research.projectVersionId}, 20, 'any', '{}', 5,
+      'Ada') returning id as replay`
+  const asked = { model: 'llama-3.3-70b', messages: [{ role: 'user', content: 'Write shortly.' }] }
+  const step = { kind: 'llm', name: 'llama-3.3-70b', path: ['write', 'writer', 'llm', '0'] }
+  const rows = await sql<{ runId: string }[]>`
+    insert into replay_runs (replay_id, run_id, position, state, finished_at, reason, step, request)
+    select ${replay}, id, row_number() over (order by status = 'completed' desc, id) - 1,
+      case status when 'completed' then 'different' else 'impossible' end, now(),
+      'llama-3.3-70b is asked something else.', ${sql.json(step)}, ${sql.json(asked)}
+    from executions where deployment_id = ${research.id} and finished_at is not null
+    returning run_id`
+  return { replay, replayed: rows[0]?.runId ?? '' }
 }
 
 /** A webhook that is paused, with a message that failed. */

@@ -104,6 +104,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     scheduleId: ids.schedule,
     triggerId: ids.trigger,
     eventId: ids.event,
+    replayId: ids.replay,
     llmConnectionId: ids.connection,
     connectionId: connection,
     deliveryId: ids.message,
