@@ -51,7 +51,7 @@ export async function watch(watched: Watched): Promise<void> {
     changed.clear()
     sources.forEach(modules.forget)
     const tookMs = (): number => Math.round(performance.now() - started)
-    say(
+    process.stdout.write(
       await render(sources.length > 0).then(
         (changes) => `${changes}${watched.out}: rendered in ${tookMs()} ms\n`,
         (thrown: unknown) => `${messageOf(thrown)}\n${watched.out}: not rendered\n`,
@@ -130,5 +130,3 @@ function createModules(): Modules {
 
 const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
-
-const say = (text: string): boolean => process.stdout.write(text)

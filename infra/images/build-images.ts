@@ -1,12 +1,13 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   BUILDERS,
   buildCommand,
   digestCommand,
+  labelCommand,
   loadCommand,
   mirrorCommands,
   pushCommand,
@@ -15,8 +16,10 @@ import {
 import type { Builder } from './commands.ts'
 import type { Options } from './options.ts'
 import type { ChartImages, OwnImage } from './chart-images.ts'
-import { bundle, digestOf, isBuilt } from './digests.ts'
 import { imagesOf } from './references.ts'
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { contentOf } from '../artifacts/dockerfile.ts'
 
 type Command = readonly string[]
 type Print = (text: string) => void
@@ -162,4 +165,37 @@ function advice({ push, cluster, registry }: Options, images: ChartImages): stri
   npm run images -- --registry registry.example.com --push     ${WITH_REGISTRY}
   npm run images -- --load kind                                ${ON_THIS_MACHINE}
 `
+}
+
+/** Bundles into a directory as the Dockerfile does. Raises when that fails. */
+async function bundle(directory: string): Promise<void> {
+  const program = ['scripts/bundle-and-run.cjs', 'scripts/build.ts', '--out', directory]
+  await promisify(execFile)(process.execPath, program)
+}
+
+/**
+ * The digest of what an image is made of: the Dockerfile, the locked packages, and what it takes
+ * from the bundles in a directory. A change of another image's programs leaves it as it is.
+ */
+export function digestOf({ target }: OwnImage, directory: string): string {
+  const { copied } = contentOf(target)
+  const paths = copied.flatMap((path) => filesIn(directory, path)).toSorted()
+  const hash = createHash('sha256')
+  for (const file of ['Dockerfile', 'package-lock.json']) hash.update(readFileSync(file))
+  for (const path of paths) hash.update(`\n${path}\n`).update(readFileSync(join(directory, path)))
+  return hash.digest('hex')
+}
+
+function filesIn(directory: string, path: string): readonly string[] {
+  if (statSync(join(directory, path)).isFile()) return [path]
+  const names = readdirSync(join(directory, path), { recursive: true, encoding: 'utf8' })
+  return names
+    .map((name) => join(path, name))
+    .filter((name) => statSync(join(directory, name)).isFile())
+}
+
+/** Returns whether the builder has an image of this content under its reference. */
+function isBuilt(builder: Builder, { reference }: OwnImage, digest: string): boolean {
+  const [program = '', ...args] = labelCommand(builder, reference)
+  return spawnSync(program, args, { encoding: 'utf8' }).stdout?.trim() === digest
 }

@@ -15,7 +15,7 @@ export type Files = ReadonlyMap<string, string>
 export type Manifest = Readonly<Record<string, unknown>>
 
 /** An object as plain data, and the component that it belongs to. */
-export interface PlainObject {
+interface PlainObject {
   readonly component: string
   readonly manifest: Manifest
 }

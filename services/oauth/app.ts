@@ -1,9 +1,8 @@
 import { Hono } from 'hono'
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { AppError } from '../shared/errors.ts'
 import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
-import { readActingFor } from './acting-for.ts'
 import { createTokenDesk } from './access-token.ts'
 import type { OauthApp, OauthDeps } from './context.ts'
 import { callbackRoutes } from './routes/callback.ts'
@@ -15,6 +14,9 @@ import { PAGE_POLICY } from './views/callback-page.ts'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { bearerToken } from '../shared/http/bearer-token.ts'
 import { singleHeader } from '../shared/http/single-header.ts'
+import * as v from 'valibot'
+import type { Actor } from '../platform/audit/audit.ts'
+import { ACTOR_HEADER } from '../shared/oauth-service.ts'
 
 /** Well under Node's limit for all headers. */
 const KEY_LENGTH_MAX = 4096
@@ -89,4 +91,46 @@ function refuse(hasKey: boolean): AppError {
     : 'Send exactly one header of the form `Authorization: Bearer <PLATFORM_OAUTH_API_KEY>`.'
   const challenge = hasKey ? `${REALM}, error="invalid_token"` : REALM
   return new AppError('invalid_token', message, { headers: { 'www-authenticate': challenge } })
+}
+
+const actorSchema = v.object({
+  kind: v.picklist(['person', 'token', 'client']),
+  id: v.nullable(v.string()),
+  name: v.pipe(v.string(), v.minLength(1)),
+  organizationId: v.nullable(v.pipe(v.number(), v.integer())),
+  address: v.optional(v.string()),
+  requestId: v.optional(v.string()),
+})
+
+/** Whoever has the key of the service and names nobody: a program of the operator. */
+const PROGRAM: Actor = {
+  kind: 'operator',
+  id: null,
+  name: 'a program with the key of the OAuth service',
+  organizationId: null,
+}
+
+/**
+ * Reads for whom a service of the platform calls, so that the audit names that person. Raises
+ * `invalid_request` for a header that cannot be read.
+ */
+const readActingFor: MiddlewareHandler<OauthApp> = async function setActor(c, next) {
+  c.set('actor', { requestId: c.var.requestId, ...readActor(c) })
+  await next()
+}
+
+function readActor(c: Context<OauthApp>): Actor {
+  const given = c.req.header(ACTOR_HEADER)
+  if (given === undefined) return PROGRAM
+  const read = v.safeParse(actorSchema, parse(Buffer.from(given, 'base64url').toString('utf8')))
+  if (read.success) return read.output
+  throw new AppError('invalid_request', `The header ${ACTOR_HEADER} cannot be read.`)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

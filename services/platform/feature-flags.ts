@@ -75,12 +75,12 @@ export async function saveOwnFlags(
   for (const name of FEATURE_FLAGS) {
     const { [name]: enabled } = flags
     if (enabled !== null) await setFlag(sql, { name, organizationId, enabled })
-    else await clearFlag(sql, name, organizationId)
+    else {
+      await sql`
+        delete from feature_flags where name = ${name} and organization_id = ${organizationId}`
+    }
   }
 }
-
-const clearFlag = (sql: Queryable, name: FeatureFlag, organizationId: number) => sql`
-  delete from feature_flags where name = ${name} and organization_id = ${organizationId}`
 
 /** Switches a flag; without an organization, for the whole platform. */
 export async function setFlag(

@@ -26,7 +26,7 @@ export async function findManagers(
 }
 
 /** All that one manager keeps in an organization. */
-export interface ManagedRows {
+interface ManagedRows {
   readonly organizationId: number
   readonly managedBy: string
   readonly rows: readonly { readonly kind: string; readonly id: string }[]

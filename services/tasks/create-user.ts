@@ -17,7 +17,7 @@ const USAGE =
   'editor, admin, or platform-admin: an admin of the organization and of the whole platform.'
 
 /** A person to create. */
-export interface UserRequest {
+interface UserRequest {
   readonly email: string
   readonly organization: string | undefined
   /** The role in the organization. */

@@ -8,7 +8,16 @@ import { ensureProject } from '../platform/projects/projects.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
-import { readProject } from './read-project.ts'
+import { readFile, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  PROJECT_BYTES_MAX,
+  PROJECT_FILES_MAX,
+  isProjectFile,
+  isProjectFolder,
+  tooLarge,
+} from '../platform/projects/crewai/project-files.ts'
+import type { ProjectFiles } from '../platform/projects/crewai/project-files.ts'
 
 /** The exit code of a project that is not imported because of its problems. */
 const REFUSED = 2
@@ -68,7 +77,7 @@ function parse(args: readonly string[]) {
 }
 
 /** How the task reaches the database, when it has to. */
-export type UseDatabase = (use: (sql: Database, log: Log) => Promise<void>) => Promise<unknown>
+type UseDatabase = (use: (sql: Database, log: Log) => Promise<void>) => Promise<unknown>
 
 /** Imports a project, and returns the exit code. Raises what reading and storing raise. */
 export async function importProject(request: ImportRequest, use: UseDatabase): Promise<number> {
@@ -129,4 +138,31 @@ function toText({ definition, problems }: CrewImport, { refusal, stored }: Outco
       `(${stored.projectId}).`
     : (refusal ?? 'It can be imported. Name an --organization to store it as a draft.')
   return [...lines, ...made, outcome].join('\n')
+}
+
+/**
+ * Reads the files of a project from a directory, without hidden folders and links. Raises
+ * `invalid_request` and `payload_too_large`.
+ */
+async function readProject(directory: string): Promise<ProjectFiles> {
+  const found = await stat(directory).catch(() => undefined)
+  if (!found?.isDirectory()) {
+    throw new AppError('invalid_request', `${directory} is not a directory that can be read.`)
+  }
+  const files = new Map<string, Uint8Array>()
+  let bytes = 0
+  for await (const path of listFiles(directory)) {
+    bytes += (await stat(join(directory, path))).size
+    if (files.size >= PROJECT_FILES_MAX || bytes > PROJECT_BYTES_MAX) throw tooLarge()
+    files.set(path, await readFile(join(directory, path)))
+  }
+  return files
+}
+
+async function* listFiles(directory: string, prefix = ''): AsyncGenerator<string> {
+  for (const entry of await readdir(join(directory, prefix), { withFileTypes: true })) {
+    if (entry.isDirectory() && isProjectFolder(entry.name))
+      yield* listFiles(directory, `${prefix}${entry.name}/`)
+    else if (entry.isFile() && isProjectFile(entry.name)) yield `${prefix}${entry.name}`
+  }
 }

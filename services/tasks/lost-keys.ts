@@ -1,6 +1,6 @@
 import {
   listKeysInUse,
-  lossOf,
+  LOSSES,
   SEALING_KEY_NAMES,
 } from '../platform/connections/key-fingerprints.ts'
 import type { SealingKeyName } from '../platform/connections/key-fingerprints.ts'
@@ -100,7 +100,7 @@ function lostKeys(
 ): AppError {
   const { PLATFORM_SECRET: secret, PLATFORM_SECRET_KEPT: kept } = config
   const kubectl = `kubectl -n ${config.POD_NAMESPACE}`
-  const losses = lost.map((name) => `${name} (${lossOf(name)})`).join(' and ')
+  const losses = lost.map((name) => `${name} (${LOSSES[name]})`).join(' and ')
   const lines = lost.flatMap((name) => [
     `  ${kubectl} exec deployment/${readerOf(config, name)} -- printenv ${name}`,
     `  ${kubectl} patch secret ${secret} --type merge -p '{"stringData":{"${name}":"THE-KEY"}}'`,

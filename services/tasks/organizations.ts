@@ -24,7 +24,7 @@ export async function addOrganization(sql: Database, log: Log, name = ''): Promi
 }
 
 /** A membership, as given on the command line. */
-export interface MemberRequest {
+interface MemberRequest {
   /** An e-mail address, or the id of a user. */
   readonly who: string | undefined
   readonly organization: string | undefined

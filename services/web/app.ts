@@ -113,6 +113,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     ...createLimits(options),
     mailer: openMailer(options.config),
     texts: createTextWatch(options),
+    notices: new Map(),
   }
   // Refuses paths that are not told apart at once: each request is matched by one expression for
   // all routes.

@@ -34,6 +34,14 @@ export interface WebDeps extends WebOptions {
   readonly mailer?: Mailer | undefined
   /** Brings what the models of runs write. */
   readonly texts: TextWatch
+  /** What people are told when something is done, by its name in addresses. */
+  readonly notices: Map<string, Notice>
+}
+
+/** What was done, and the action that takes it back. */
+export interface Notice {
+  readonly text: string
+  readonly undo?: string | undefined
 }
 
 /** The dependencies of the web service. */
@@ -69,7 +77,13 @@ export interface WebApp {
 /** A page behind a session; `form` holds the fields of a checked form. */
 export interface SignedIn {
   Bindings: Partial<HttpBindings>
-  Variables: RequestVariables & { session: Session; actor: Actor; form: URLSearchParams }
+  Variables: RequestVariables & {
+    session: Session
+    actor: Actor
+    form: URLSearchParams
+    /** What was done, as the address of a page names it; never a text of the address. */
+    notice?: string | undefined
+  }
 }
 
 /** A call of the automation API whose bearer token was accepted for `automation`. */

@@ -73,7 +73,8 @@ export async function start(
   const collector = findCollector(config, log)
   const spans = collector && openSpans(collector, { config, log, registry })
   const traces = collector && openTraces(collector)
-  const traceTokens = collector && openTraceTokens(collector, endpointOf(config, collector))
+  const traceTokens =
+    collector && openTraceTokens(collector, config.COLLECTOR_PUBLIC_URL ?? collector.collectorUrl)
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
   const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
   return serveWithMetrics({
@@ -110,9 +111,6 @@ function findCollector(
   log.warn('COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: there are no traces; set both')
   return undefined
 }
-
-const endpointOf = ({ COLLECTOR_PUBLIC_URL }: WebConfig, { collectorUrl }: Collector): string =>
-  COLLECTOR_PUBLIC_URL ?? collectorUrl
 
 interface SpanSource {
   readonly config: WebConfig

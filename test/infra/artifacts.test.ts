@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packagesIn } from '../../infra/artifacts/bundled-packages.ts'
+import { packagesIn } from '../../infra/artifacts/sbom.ts'
 import { chartMetadata } from '../../infra/chart-texts.ts'
 import { contentOf } from '../../infra/artifacts/dockerfile.ts'
 import { readOptions } from '../../infra/artifacts/options.ts'

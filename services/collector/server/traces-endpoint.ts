@@ -1,12 +1,13 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { httpDelivery } from './http-delivery.ts'
-import type { Exchange } from './http-delivery.ts'
 import { ingest } from './ingest.ts'
-import type { IngestDeps } from './ingest.ts'
+import type { Delivery, IngestDeps } from './ingest.ts'
 import { MEDIA_TYPE, statusBody } from '../otlp/answer.ts'
 import type { Encoding } from '../otlp/answer.ts'
 import { grpcCodeOf } from '../otlp/grpc-codes.ts'
-import { noteRefusal } from '../otlp/refusals.ts'
+import { mediaType, noteRefusal } from '../otlp/refusals.ts'
+import { CODINGS } from './inflate.ts'
+import type { ContentCoding } from './inflate.ts'
+import { declaredLength, readBody } from './request-body.ts'
 
 /** Where traces are taken. */
 export const TRACES = '/v1/traces'
@@ -97,4 +98,38 @@ function reply(outgoing: ServerResponse, { status, type, body, headers }: Reply)
   const length = Buffer.byteLength(body)
   outgoing.writeHead(status, { 'content-type': type, 'content-length': length, ...headers })
   outgoing.end(length === 0 ? undefined : body)
+}
+
+/**
+ * A request of the raw HTTP server: the body is read from it without a detour through web streams.
+ */
+interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+}
+
+/** A submission over HTTP; `encoding` is undefined when its Content-Type is none of OTLP's. */
+function httpDelivery({ incoming, outgoing }: Exchange, encoding: Encoding | undefined): Delivery {
+  return {
+    rawHeaders: incoming.rawHeaders,
+    describe() {
+      if (encoding) {
+        return { encoding, coding: contentCoding(incoming), length: declaredLength(incoming) }
+      }
+      throw mediaType('Content-Type must be application/x-protobuf or application/json')
+    },
+    read(place, limits) {
+      // A client that asked first gets its go-ahead only now (RFC 9110 section 10.1.1).
+      if (incoming.headers.expect !== undefined) outgoing.writeContinue()
+      return readBody(incoming, place, limits)
+    },
+  }
+}
+
+function contentCoding({ headers }: IncomingMessage): ContentCoding | undefined {
+  const name = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  if (name === 'identity' || name === '') return undefined
+  const coding = CODINGS.find((known) => known === name)
+  if (!coding) throw mediaType(`Content-Encoding must be identity or one of ${CODINGS.join(', ')}`)
+  return coding
 }

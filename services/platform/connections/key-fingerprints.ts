@@ -3,7 +3,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 
 /** The operator's keys that seal what the database keeps, and what would be lost with each. */
-const LOSSES = {
+export const LOSSES = {
   SECRET_KEY_BASE: 'the keys of LLM connections and webhooks, and the secrets of crews',
   OAUTH_ENCRYPTION_KEY: 'the tokens of OAuth connections',
 } as const
@@ -16,9 +16,6 @@ export const SEALING_KEY_NAMES: readonly SealingKeyName[] = [
   'SECRET_KEY_BASE',
   'OAUTH_ENCRYPTION_KEY',
 ]
-
-/** What can no longer be read without a key. */
-export const lossOf = (name: SealingKeyName): string => LOSSES[name]
 
 interface SealingKey {
   readonly name: SealingKeyName
@@ -45,9 +42,9 @@ export async function checkSealingKey(sql: Queryable, key: SealingKey): Promise<
     insert into key_fingerprints ${sql({ purpose: key.name, ...fresh })}
     on conflict (purpose) do nothing`
   const recorded = await findRecorded(sql, key.name)
-  if (isOf(recorded, key.current)) return
+  if (isFingerprintOf(recorded, key.current)) return
   const mayReplace =
-    (key.previous !== undefined && isOf(recorded, key.previous)) ||
+    (key.previous !== undefined && isFingerprintOf(recorded, key.previous)) ||
     !(await isSomethingSealed(sql, key.name))
   if (!mayReplace) throw wrongKey(key)
   // Another program may do the same; it has the same key, or its own start fails.
@@ -76,9 +73,6 @@ export async function listFingerprints(sql: Queryable): Promise<RecordedFingerpr
   return sql<RecordedFingerprint[]>`
     select purpose as name, salt, fingerprint from key_fingerprints order by purpose`
 }
-
-/** Tells whether a fingerprint is that of a key. */
-export const isFingerprintOf = (recorded: Recorded, key: string): boolean => isOf(recorded, key)
 
 async function findRecorded(sql: Queryable, name: SealingKeyName): Promise<Recorded> {
   const [row] = await sql<Recorded[]>`
@@ -148,7 +142,8 @@ function takeFingerprint(key: string): Recorded {
   return { salt, fingerprint: digest(key, salt) }
 }
 
-const isOf = ({ salt, fingerprint }: Recorded, key: string): boolean =>
+/** Tells whether a fingerprint is that of a key. */
+export const isFingerprintOf = ({ salt, fingerprint }: Recorded, key: string): boolean =>
   timingSafeEqual(digest(key, salt), fingerprint)
 
 function wrongKey({ name, previous }: SealingKey): AppError {

@@ -247,7 +247,7 @@ async function showWaiting(
 }
 
 /** Names a deployment of an automation. */
-export interface CrewDeploymentKey extends OwnCrewKey {
+interface CrewDeploymentKey extends OwnCrewKey {
   readonly number: number
 }
 

@@ -10,7 +10,7 @@ export const REPLICAS_MAX = 20
 /** The longest time without runs after which a crew sleeps, in minutes: a week. */
 export const IDLE_MINUTES_MAX = 10_080
 /** The most hosts and networks that a crew may reach by its own list. */
-export const EGRESS_MAX = 50
+const EGRESS_MAX = 50
 /** The versions of Python that a crew may ask for. */
 export const PYTHON_VERSIONS = ['3.10', '3.11', '3.12', '3.13', '3.14'] as const
 
@@ -30,26 +30,24 @@ const hosts =
   'must be a list of hosts such as api.example.com, networks such as 10.0.0.0/8, and the word ' +
   'internet'
 
-/** The settings of a crew as the API and the form have them; those left out stay as they are. */
-export const crewSettingsFields = v.strictObject({
-  way: v.optional(oneOf(CREW_WAYS)),
-  python_version: v.optional(oneOf(PYTHON_VERSIONS)),
-  entrypoint: v.optional(
-    form(ENTRYPOINT, 'must be module:name, such as my_crew.main:run, or null'),
-  ),
-  replicas: v.optional(whole(0, REPLICAS_MAX)),
-  cpu_request: v.optional(cpu),
-  cpu_limit: v.optional(cpu),
-  memory_request: v.optional(memory),
-  memory_limit: v.optional(memory),
-  idle_minutes: v.optional(v.nullable(whole(1, IDLE_MINUTES_MAX))),
-  egress: v.optional(
-    v.pipe(
-      v.array(v.pipe(v.string(hosts), v.check(isPlace, hosts)), hosts),
-      v.maxLength(EGRESS_MAX, `must have at most ${EGRESS_MAX} entries`),
-    ),
+/** What each setting of a crew may be. */
+export const crewSettings = v.strictObject({
+  way: oneOf(CREW_WAYS),
+  python_version: oneOf(PYTHON_VERSIONS),
+  entrypoint: form(ENTRYPOINT, 'must be module:name, such as my_crew.main:run, or null'),
+  replicas: whole(0, REPLICAS_MAX),
+  cpu_request: cpu,
+  cpu_limit: cpu,
+  memory_request: memory,
+  memory_limit: memory,
+  idle_minutes: v.nullable(whole(1, IDLE_MINUTES_MAX)),
+  egress: v.pipe(
+    v.array(v.pipe(v.string(hosts), v.check(isPlace, hosts)), hosts),
+    v.maxLength(EGRESS_MAX, `must have at most ${EGRESS_MAX} entries`),
   ),
 })
+/** The settings as the API and the form change them; those left out stay as they are. */
+export const crewSettingsFields = v.partial(crewSettings)
 /** The settings of a crew as the API and the form have them. */
 export type CrewSettingsFields = v.InferOutput<typeof crewSettingsFields>
 
@@ -58,22 +56,22 @@ function isPlace(text: string): boolean {
 }
 
 /** Returns the settings with the given fields in the place of their own. */
-export function changeSettings(settings: CrewSettings, given: CrewSettingsFields): CrewSettings {
-  const choose = <Value>(value: Value | undefined, kept: Value): Value =>
-    value === undefined ? kept : value
-  return {
-    way: choose(given.way, settings.way),
-    pythonVersion: choose(given.python_version, settings.pythonVersion),
-    entrypoint: choose(given.entrypoint, settings.entrypoint),
-    replicas: choose(given.replicas, settings.replicas),
-    cpuRequest: choose(given.cpu_request, settings.cpuRequest),
-    cpuLimit: choose(given.cpu_limit, settings.cpuLimit),
-    memoryRequest: choose(given.memory_request, settings.memoryRequest),
-    memoryLimit: choose(given.memory_limit, settings.memoryLimit),
-    idleMinutes: choose(given.idle_minutes, settings.idleMinutes),
-    egress: choose(given.egress, settings.egress),
-  }
-}
+export const changeSettings = (settings: CrewSettings, given: CrewSettingsFields): CrewSettings =>
+  fromSettingsFields(Object.assign(toSettingsFields(settings), given))
+
+/** Returns the settings that fields mean. */
+export const fromSettingsFields = (fields: ReturnType<typeof toSettingsFields>): CrewSettings => ({
+  way: fields.way,
+  pythonVersion: fields.python_version,
+  entrypoint: fields.entrypoint,
+  replicas: fields.replicas,
+  cpuRequest: fields.cpu_request,
+  cpuLimit: fields.cpu_limit,
+  memoryRequest: fields.memory_request,
+  memoryLimit: fields.memory_limit,
+  idleMinutes: fields.idle_minutes,
+  egress: fields.egress,
+})
 
 /** Returns settings as the API and the form have them. */
 export const toSettingsFields = (settings: CrewSettings) => ({

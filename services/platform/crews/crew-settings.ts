@@ -69,6 +69,27 @@ export async function findCrewSettings(
   return found
 }
 
+/** An automation that is made from a source, as lists have it. */
+export interface OwnCrew extends CrewSettings, OwnCrewKey {
+  readonly id: string
+  readonly name: string
+  readonly slug: string
+}
+
+/** Returns automations of an organization that are made from sources, by name, or one of them. */
+export const listOwnCrews = (
+  sql: Queryable,
+  organizationId: number,
+  { limit, id = null }: { readonly limit: number; readonly id?: string | null },
+): Promise<OwnCrew[]> =>
+  sql<OwnCrew[]>`
+    select d.automation_id as id, d.name, d.slug, s.deployment_id, ${buildColumns(sql)}, s.replicas,
+      s.idle_minutes
+    from crew_settings s join deployments d on d.id = s.deployment_id
+    where d.organization_id = ${organizationId} and s.removing_since is null
+      and (${id}::uuid is null or d.automation_id = ${id})
+    order by d.name, d.id limit ${limit}`
+
 /**
  * Saves the settings of an automation from source. Replicas and the idle time hold at once, the
  * others from the next deployment on. Raises `not_found` and `conflict` as `changeCrew` does.

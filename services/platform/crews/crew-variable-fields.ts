@@ -1,5 +1,7 @@
 /** The longest value of a variable, in bytes. */
 const VARIABLE_BYTES_MAX = 32_768
+/** The longest name of a variable. */
+export const VARIABLE_NAME_MAX = 128
 /** The names of variables that people may set. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 

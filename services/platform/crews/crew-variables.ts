@@ -10,6 +10,7 @@ export const VARIABLES_MAX = 200
 
 /** A variable of a crew's environment. */
 export interface CrewVariable {
+  readonly id: number
   readonly name: string
   /** null: a secret, which nobody is shown. */
   readonly value: string | null
@@ -58,7 +59,7 @@ export const listCrewVariables = (
   { deploymentId }: OwnCrewKey,
 ): Promise<CrewVariable[]> =>
   sql<CrewVariable[]>`
-    select name, value, updated_at from crew_variables
+    select id, name, value, updated_at from crew_variables
     where deployment_id = ${deploymentId} order by name limit ${VARIABLES_MAX}`
 
 /**

@@ -52,7 +52,7 @@ export async function findOrganization(
 }
 
 /** Returns the organization of that name, if it exists. */
-export async function findOrganizationByName(
+async function findOrganizationByName(
   sql: Queryable,
   name: string,
 ): Promise<Organization | undefined> {

@@ -4,7 +4,7 @@ import type { StepUsage } from '../crew-contract/crew-protocol.ts'
 import type { StepKind } from '../crew-contract/step-key.ts'
 
 /** The time that a worker has for a run; it is not renewed. */
-export const REPLAY_LEASE_SECONDS = 150
+const REPLAY_LEASE_SECONDS = 150
 
 /** A run that a worker is to perform again, until its lease ends. */
 export interface TakenReplay {

@@ -29,9 +29,7 @@ export interface ReplayFields {
 }
 
 /** What became of the runs of a replay. */
-export type ReplayCounts = Readonly<
-  Record<'waiting' | 'equal' | 'different' | 'impossible', number>
->
+type ReplayCounts = Readonly<Record<'waiting' | 'equal' | 'different' | 'impossible', number>>
 
 /** Runs that are performed again. */
 export interface Replay extends ReplayFields, ReplayCounts {

@@ -21,7 +21,7 @@ export interface RecordedRun {
 }
 
 /** Why a run cannot be replayed. */
-export interface Unrecorded {
+interface Unrecorded {
   readonly why: string
 }
 

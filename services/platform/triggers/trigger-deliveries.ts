@@ -5,7 +5,7 @@ import { isDeliveryId } from '../webhooks/webhook-deliveries.ts'
 import type { Facts } from './trigger-mapping.ts'
 
 /** An id that is sent again within this time starts no other run. */
-export const DELIVERY_DAYS = 30
+const DELIVERY_DAYS = 30
 /** What was sent is kept for a look back, and to start a run again. */
 export const PAYLOAD_DAYS = 7
 const BATCH_SIZE = 1000

@@ -66,7 +66,7 @@ function pathsIn(value: unknown): string[] {
 const pathOf = ([, path = '']: readonly string[]): string => path.trim()
 
 /** What a mapping makes of a delivery. */
-export interface Mapped {
+interface Mapped {
   /** undefined: the filter does not let it start a run. */
   readonly inputs: Inputs | undefined
   /** The id at the path of the mapping. */
@@ -94,7 +94,7 @@ export function mapDelivery({ filter, deliveryPath, inputs }: Mapping, facts: Fa
 }
 
 /** Why a mapping does not end in time. */
-export const SLOW =
+const SLOW =
   `The filter and the mapping take longer than ${MAPPING_MS} ms. Use simpler paths, without .. ` +
   'and regular expressions that look far.'
 

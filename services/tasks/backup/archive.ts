@@ -64,7 +64,7 @@ export const nameBackup = (now: Date): string =>
   `${now.toISOString().replace(/[-:.]/g, '')}-${randomBytes(2).toString('hex')}`
 
 /** A backup in a store. */
-export interface StoredBackup {
+interface StoredBackup {
   readonly name: string
   /** It has its manifest. */
   readonly isWhole: boolean

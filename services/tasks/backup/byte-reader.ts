@@ -1,5 +1,5 @@
 /** Reads a stream of chunks of any size in portions of a wanted size. */
-export interface ByteReader {
+interface ByteReader {
   /** The next bytes: fewer than `size` only at the end. */
   upTo(size: number): Promise<Buffer>
   isAtEnd(): Promise<boolean>

@@ -19,7 +19,7 @@ export interface BackupDatabase {
 }
 
 /** What is backed up, and what becomes of the backups. */
-export interface BackupPlan {
+interface BackupPlan {
   readonly archive: Archive
   readonly databases: readonly BackupDatabase[]
   /** Whole backups that are kept. */
@@ -93,7 +93,8 @@ export async function verifyDatabase(
   const database = `${address.database.slice(0, 40)}_check_${randomBytes(4).toString('hex')}`
   await createTarget(address, database)
   try {
-    const source = { dump, migrations, name: path, log: quiet(log) }
+    const quiet = log.child({}, { level: 'warn' })
+    const source = { dump, migrations, name: path, log: quiet }
     const { differences, ...size } = await restoreDatabase({ ...address, database }, source)
     if (differences.length > 0) log.warn({ database: name, differences }, NOT_RESTORED)
     log.info({ database: name, ...size }, 'backup restored and compared')
@@ -107,7 +108,6 @@ export const NOT_RESTORED =
   'the structure of the restored database differs: it is that of the migrations'
 
 /** Migrations of a database that is dropped afterwards interest nobody. */
-const quiet = (log: Log): Log => log.child({}, { level: 'warn' })
 
 async function removeOldest({ archive, keep, log }: BackupPlan, current: string): Promise<void> {
   const all = await listBackups(archive)

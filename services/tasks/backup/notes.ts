@@ -12,7 +12,7 @@ export const beginning = v.object({
 })
 
 /** What comes before the rows of a table. */
-export const tableNote = v.object({
+const tableNote = v.object({
   note: v.literal('table'),
   name: v.string(),
   /** Those that have values of their own: no generated ones. */
@@ -24,10 +24,10 @@ export const tableNote = v.object({
 })
 
 /** What comes behind them. */
-export const tableEnd = v.object({ note: v.literal('rows'), count, sha256: v.string() })
+const tableEnd = v.object({ note: v.literal('rows'), count, sha256: v.string() })
 
 /** The numbers that come next. */
-export const sequenceNote = v.object({
+const sequenceNote = v.object({
   note: v.literal('sequence'),
   name: v.string(),
   value: v.string(),

@@ -12,10 +12,10 @@ import { createTarget, dropTarget, emptyTarget, inspectTarget, takePlace } from 
 import type { Target } from './target.ts'
 
 /** The sealing keys that the programs will run with, as far as they are known here. */
-export type GivenKeys = Readonly<Partial<Record<SealingKeyName, string | undefined>>>
+type GivenKeys = Readonly<Partial<Record<SealingKeyName, string | undefined>>>
 
 /** What is restored, and into what. */
-export interface RestorePlan {
+interface RestorePlan {
   readonly archive: Archive
   /** The name of a backup, or `latest`. */
   readonly backup: string

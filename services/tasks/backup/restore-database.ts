@@ -8,16 +8,15 @@ import type { CopyConnection } from '../../shared/postgres/copy/copy-connection.
 import { connectDatabase } from '../../shared/postgres/database.ts'
 import { migrateAsFormer } from '../../shared/postgres/migrate.ts'
 import { readStructure } from './catalog.ts'
-import { copyRows, DUMP_TIMEOUT_MS, quoteName, TEXT_SETTINGS } from './dump-database.ts'
+import { DUMP_TIMEOUT_MS, TEXT_SETTINGS, copyRows, quoteName } from './dump-database.ts'
 import { readFrames } from './frames.ts'
 import type { Frame } from './frames.ts'
 import { dumpNote } from './notes.ts'
 import type { Beginning, DumpNote, Ending, SequenceNote, TableEnd, TableNote } from './notes.ts'
-import { createRowChecksum } from './row-checksum.ts'
 import { bareTables, completeTables } from './table-rules.ts'
 
 /** What a restored database has, and where it differs from the one that was dumped. */
-export interface Restored {
+interface Restored {
   readonly tables: number
   readonly rows: number
   /** Lines of the structure that only one of them has, with `-` for what is missing. */
@@ -25,7 +24,7 @@ export interface Restored {
 }
 
 /** A dump, the folder of its migrations, and the name for messages. */
-export interface DumpSource {
+interface DumpSource {
   readonly dump: AsyncIterable<Buffer>
   readonly migrations: URL
   readonly name: string
@@ -252,3 +251,38 @@ const unknownForm = (name: string): AppError =>
 
 const unequal = (name: string, table: string, what: string): AppError =>
   new AppError('conflict', `${name}: the table ${table} came out with ${what}.`)
+
+const LINE_FEED = 0x0a
+const LANE_BYTES = 4
+
+/**
+ * A checksum of rows in any order: the sum of their hashes. PostgreSQL stores a row where there is
+ * room for it, so a table that was restored may give the same rows in another order.
+ */
+interface RowChecksum {
+  /** Adds whole rows, each with a line feed at its end. */
+  add(rows: Buffer): void
+  /** Returns the sum in hexadecimal digits. */
+  value(): string
+}
+
+/** Creates the checksum of no row. */
+function createRowChecksum(): RowChecksum {
+  const lanes = new Uint32Array(8)
+  const addRow = (row: Buffer): void => {
+    const digest = createHash('sha256').update(row).digest()
+    for (const [lane, sum] of lanes.entries())
+      lanes[lane] = sum + digest.readUInt32LE(lane * LANE_BYTES)
+  }
+  return {
+    add(rows) {
+      for (let from = 0; from < rows.length;) {
+        const end = rows.indexOf(LINE_FEED, from)
+        const next = end === -1 ? rows.length : end + 1
+        addRow(rows.subarray(from, next))
+        from = next
+      }
+    },
+    value: () => Buffer.from(lanes.buffer).toString('hex'),
+  }
+}

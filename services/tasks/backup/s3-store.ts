@@ -12,7 +12,7 @@ import type { S3Login } from './sign-request.ts'
 import type { BackupStore, StoredFile } from './store.ts'
 
 /** A bucket of an S3-compatible store, addressed by its path. */
-export interface S3Bucket extends S3Login {
+interface S3Bucket extends S3Login {
   /** Such as `https://s3.eu-central-1.amazonaws.com`. */
   readonly endpoint: string
   readonly bucket: string
@@ -73,7 +73,10 @@ export function createS3Store(bucket: S3Bucket): BackupStore {
       try {
         const tags = [await putPart(call, { path, uploadId, number: 1, part: first })]
         for (let number = 2; !(await reader.isAtEnd()); number++) {
-          if (number > MAX_PARTS) throw new AppError('payload_too_large', tooLarge(path))
+          if (number > MAX_PARTS) {
+            const message = `${path} does not fit into ${MAX_PARTS} parts.`
+            throw new AppError('payload_too_large', message)
+          }
           const part = await reader.upTo(partBytes(number))
           tags.push(await putPart(call, { path, uploadId, number, part }))
         }
@@ -95,8 +98,6 @@ const drain = async (response: Response): Promise<void> => void (await response.
 /** Parts grow, up to 64 MiB, so that ten thousand of them hold some 500 GB. */
 const partBytes = (number: number): number =>
   FIRST_PART_BYTES * 2 ** Math.min(3, Math.floor(number / PARTS_BEFORE_GROWTH))
-
-const tooLarge = (path: string): string => `${path} does not fit into ${MAX_PARTS} parts.`
 
 interface Part {
   readonly path: string

@@ -8,7 +8,7 @@ export interface S3Login {
 }
 
 /** A request before it is signed. */
-export interface UnsignedRequest {
+interface UnsignedRequest {
   readonly method: string
   /** With its query in any order. */
   readonly url: URL

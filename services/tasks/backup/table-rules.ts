@@ -3,7 +3,7 @@ import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 const SCHEMA = `(select relnamespace from pg_class where oid = 'schema_migrations'::regclass)`
 
 /** The statements that bring back what was taken from tables. */
-export type TableRules = readonly string[]
+type TableRules = readonly string[]
 
 /**
  * Takes the foreign keys, the triggers and the rows of all tables, so that rows may come in any

@@ -14,7 +14,7 @@ const REPEAT_MS = 30_000
 const document = v.object({ info: v.object({ version: v.string() }) })
 
 /** The platform that is waited for. */
-export interface AwaitedWeb {
+interface AwaitedWeb {
   readonly url: string
   /** undefined: any. */
   readonly version: string | undefined

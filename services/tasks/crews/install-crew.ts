@@ -24,8 +24,7 @@ import type { ClusterCrewConfig } from '../env.ts'
 import { crewObjects, crewSelector, crewUrl, namespaceOf } from './crew-objects.ts'
 import type { CrewObjects } from './crew-objects.ts'
 import { readMountedFile } from '../../shared/kubernetes/mounted-files.ts'
-import { removeFormerCrew } from './former-crew.ts'
-import { describeNamespace, NETWORK_POLICY } from './namespace-objects.ts'
+import { NETWORK_POLICY, describeNamespace } from './namespace-objects.ts'
 import type { NamespaceSetup } from './namespace-objects.ts'
 
 /** A part of the designer: `agent` or `runner`. */
@@ -234,4 +233,29 @@ async function orMarkFailed<Result>(
 async function markWaiting({ sql, automation }: Installation, reason: string): Promise<void> {
   if (automation.status === 'Crew is Online') return
   await markDown(sql, automation.id, { status: 'Crew is Provisioning', reason })
+}
+
+interface Former {
+  readonly kubernetes: Kubernetes
+  readonly appId: string
+  /** The namespace that the crew left. */
+  readonly namespace: string
+  readonly log: Log
+}
+
+/**
+ * Removes a crew from a namespace that it left; where that is not allowed, logs how to do it
+ * and how.
+ */
+async function removeFormerCrew({ kubernetes, appId, namespace, log }: Former): Promise<void> {
+  try {
+    for (const kind of ['Deployment', 'Service', 'Secret'] as const) {
+      await remove(kubernetes, { kind, name: appId, namespace })
+    }
+    log.info({ namespace }, 'the crew is gone from the namespace that it left')
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown
+    const command = `kubectl -n ${namespace} delete deployment,service,secret ${appId}`
+    log.warn({ namespace, reason: thrown.message }, `the crew left pods behind; run: ${command}`)
+  }
 }

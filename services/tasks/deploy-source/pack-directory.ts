@@ -20,7 +20,7 @@ import { writeTar } from '../../shared/tar/write-tar.ts'
 import type { TarFile } from '../../shared/tar/write-tar.ts'
 
 /** A file of a project on the disk. */
-export interface LocalFile {
+interface LocalFile {
   /** Relative to the project, with /. */
   readonly path: string
   readonly size: number

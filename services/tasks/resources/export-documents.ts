@@ -10,7 +10,7 @@ import { createState, nameOf } from './state.ts'
 const DOCUMENTS_MAX = 10_000
 
 /** A document, as files have it. */
-export interface ExportedDocument {
+interface ExportedDocument {
   readonly kind: string
   readonly name: string
   readonly parent?: string

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 
 /** A field of a kind. */
-export interface KindField {
+interface KindField {
   readonly isRequired: boolean
   /** It is sent, and never answered. */
   readonly isSecret: boolean

@@ -49,7 +49,7 @@ export interface Plan {
 }
 
 /** How a plan is made. */
-export interface Planning extends Pick<
+interface Planning extends Pick<
   ApplyRequest,
   'secrets' | 'isPruning' | 'isRenewing' | 'managedBy'
 > {

@@ -60,7 +60,7 @@ export interface Check<Details extends object = object> {
 }
 
 /** The parts of the page that belong to one check. */
-export interface PageParts<Details extends object> {
+interface PageParts<Details extends object> {
   /** Items beside the names of what passed, such as the host that was asked. */
   facts?(details: ShownDetails<Details>): readonly Html[]
   /** A list between the error and the remedy of a failure. */

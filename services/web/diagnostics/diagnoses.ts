@@ -17,7 +17,7 @@ export interface Diagnosis {
 }
 
 /** A diagnosis under way. */
-export interface OpenDiagnosis {
+interface OpenDiagnosis {
   readonly done: Promise<Diagnosis>
   /** Calls the listener once for each component, at once for those that have a result. */
   onResult(listener: OnResult): void
@@ -32,7 +32,7 @@ export interface Diagnoses {
 }
 
 /** Options of `createDiagnoses`. */
-export interface DiagnosesOptions {
+interface DiagnosesOptions {
   readonly checks: BoundChecks
   readonly limits: Limits
   readonly environment: Report['environment']

@@ -9,7 +9,7 @@ export interface Warning extends FailureCode {
 }
 
 /** The members of `details` that any component may have. */
-export interface CommonDetails {
+interface CommonDetails {
   readonly code?: string
   readonly remediation?: string
   readonly warnings?: readonly Warning[]

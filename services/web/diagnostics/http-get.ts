@@ -18,7 +18,7 @@ export interface HttpAnswer {
 }
 
 /** Options of `httpGet`. */
-export interface HttpGetOptions {
+interface HttpGetOptions {
   readonly signal: AbortSignal
   /** The most bytes of the body that are read; 0 reads none. */
   readonly bytesMax: number

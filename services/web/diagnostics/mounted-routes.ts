@@ -16,7 +16,7 @@ const SURFACES = {
 } as const
 
 /** An HTTP surface of this service. */
-export type Surface = keyof typeof SURFACES
+type Surface = keyof typeof SURFACES
 /** Returns true if this service serves a surface. */
 export type IsMounted = (surface: Surface) => boolean
 

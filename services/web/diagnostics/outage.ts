@@ -37,7 +37,7 @@ export function textOf(thrown: unknown): string {
 }
 
 function errorText(error: Error): string {
-  if (isAbort(error) && error.cause instanceof Error) return errorText(error.cause)
+  if (error.name === 'AbortError' && error.cause instanceof Error) return errorText(error.cause)
   // A host with several addresses: one error for each, and no text of its own.
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map(textOf).join(', ')
@@ -46,7 +46,5 @@ function errorText(error: Error): string {
   const message = error.message || error.name
   return code && !message.includes(code) ? `${message} (${code})` : message
 }
-
-const isAbort = (error: Error): boolean => error.name === 'AbortError'
 
 const codeOf = (error: Error): string => ('code' in error ? String(error.code) : '')

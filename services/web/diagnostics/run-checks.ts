@@ -36,7 +36,7 @@ export const LIMITS: Limits = { abortMs: 2750, checkMs: 3000, totalMs: 10_000 }
 export type OnResult = (name: ComponentName, result: ComponentResult) => void
 
 /** Options of `runChecks`. */
-export interface RunChecksOptions {
+interface RunChecksOptions {
   readonly checks: BoundChecks
   readonly limits: Limits
   readonly sql: Database

@@ -16,6 +16,16 @@ export function parseBody<Output>(
   })
 }
 
+/** A schema of texts for which a function returns no problem. */
+export const checked = (problemOf: (text: string) => string | undefined) =>
+  v.pipe(
+    v.string('must be a text'),
+    v.check(
+      (text) => problemOf(text) === undefined,
+      ({ input }) => problemOf(input) ?? '',
+    ),
+  )
+
 /** Returns what is wrong with a value, ready to follow its name. */
 export function describeIssue({ type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (type !== 'strict_object') return message

@@ -37,7 +37,7 @@ export async function withMail<Made extends MailedSecret>(
  * Sends a link by mail. A mail that fails loses nothing: whoever made the link is shown it all the
  * same. Returns undefined without a mail server, or without somebody to send to.
  */
-export async function mailLink(
+async function mailLink(
   { actor: { requestId } }: { readonly actor: Pick<Actor, 'requestId'> },
   { mailer, log }: Pick<WebDeps, 'mailer' | 'log'>,
   { to, subject, text, url }: LinkMail,

@@ -6,7 +6,7 @@ const ADDRESS_MAX = 254
 const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u
 
 /** One mail of plain text. */
-export interface Mail {
+interface Mail {
   readonly to: string
   readonly subject: string
   readonly text: string
@@ -19,7 +19,7 @@ export interface Mailer {
 }
 
 /** Options of `createMailer`. */
-export interface MailerOptions {
+interface MailerOptions {
   /**
    * `smtps://user:password@host:465`, or `smtp://host:587`, which begins TLS too unless its query
    * has `tls=off`.

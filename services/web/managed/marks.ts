@@ -31,20 +31,20 @@ export const mark = async (
 interface MarkedView {
   readonly sql: Queryable
   readonly session: Session
-  readonly row: { readonly id: number | string }
 }
 
-/** Returns what people are told of a row that files keep; nothing of any other. */
+/** Returns what people are told of rows that files keep; nothing of any others. */
 export async function managedBox(
   kind: string,
-  { sql, session, row }: MarkedView,
+  { sql, session }: MarkedView,
+  ids: readonly (number | string)[],
 ): Promise<Html | string> {
   const { organizationId } = session.user
-  const managers = await findManagers(sql, { organizationId, kind, ids: [row.id] })
-  const name = managers.get(String(row.id))
-  if (name === undefined) return ''
+  const managers = await findManagers(sql, { organizationId, kind, ids })
+  if (managers.size === 0) return ''
+  const names = [...new Set(managers.values())].join(' and ')
   return warningBox(
-    `Managed by ${name}: a change here is undone when its files are applied next, such as by the ` +
-      'next upgrade.',
+    `Managed by ${names}: a change here is undone when its files are applied next, such as by ` +
+      'the next upgrade.',
   )
 }

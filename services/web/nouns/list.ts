@@ -1,12 +1,15 @@
 import type { Resource } from '../resources/declaration.ts'
 import { connections } from './connections.ts'
+import { environmentVariables } from './environment-variables.ts'
 import { featureFlags } from './feature-flags.ts'
+import { gitSources } from './git-sources.ts'
 import { invitations } from './invitations.ts'
 import { llmConnections } from './llm-connections.ts'
 import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
 import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
+import { ownCrews } from './own-crews.ts'
 import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
@@ -21,6 +24,9 @@ export const NOUNS: readonly Resource[] = [
   webhooks,
   triggers,
   replays,
+  ownCrews,
+  environmentVariables,
+  gitSources,
   connections,
   llmConnections,
   staticTokens,
@@ -34,8 +40,13 @@ export const NOUNS: readonly Resource[] = [
   featureFlags,
 ]
 
-/** Nouns whose pages are by hand: a form of theirs depends on more than its fields. */
-export const PAGES_BY_HAND: readonly Resource[] = [connections]
+/** Nouns whose pages are by hand: a form of theirs does more than enter its fields. */
+export const PAGES_BY_HAND: readonly Resource[] = [
+  connections,
+  ownCrews,
+  environmentVariables,
+  gitSources,
+]
 
 /** Nouns whose pages are below another parent as well. */
 export const PAGES_ELSEWHERE: readonly Resource[] = [tokensOfAutomation]

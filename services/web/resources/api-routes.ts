@@ -1,13 +1,11 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { readJson } from '../../shared/http/json-body.ts'
 import { requireAdministratorCall } from '../gate/callers/administrator.ts'
-import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
 import { mark, markAll } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { createApi } from '../api/api-room.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
-import { refuseMethod } from '../http/refuse-method.ts'
 import type { Call, Declaration, Done, Fields, Identified, Reader, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
@@ -34,58 +32,54 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const changes = createChanges(declaration, deps)
   const { look, show, showNow } = createAnswers(declaration)
   const isOfPlatform = rights.read === 'platform-admin'
-  const authenticate = (isOfPlatform ? requireAdministratorCall : requireOrganization)(deps)
-  const [mayRead, mayChange] = [declareRight(rights.read), declareRight(rights.change)]
-  const routes = new Hono<OrganizationCall>()
-  const having = (verb: unknown) => (verb ? routes : new Hono<OrganizationCall>())
+  const api = createApi(deps, (isOfPlatform ? requireAdministratorCall : requireOrganization)(deps))
 
   const open = (c: Context<OrganizationCall>) => finder.open(c, c.var.caller)
   const find = (c: Context<OrganizationCall>) => finder.find(c, c.var.caller)
   const read = async (c: Context<OrganizationCall>) =>
     readBody(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
 
-  routes.get(list, mayRead, authenticate, async (c) => {
+  api.get(rights.read, list, async (c) => {
     const call = await open(c)
     const rows = (await verbs.list(call)).map((row) => documentOf(declaration, call.owner, row))
     return c.json({ [listName]: await markAll(call.sql, { ...c.var.caller, kind }, rows) })
   })
-  having(verbs.create).post(list, mayChange, authenticate, async (c) => {
-    const call = await open(c)
-    const values = await read(c)
-    if (isDry(c)) return c.json(await look(call, values))
-    const { row, ...made } = await changes.create(c.var, call, values)
-    const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
-    return c.json(await showNow(c, { call, row }, made), 201, { location })
-  })
-  routes.all(list, authenticate, refuseAllBut({ POST: verbs.create }))
+  if (verbs.create) {
+    api.post(rights.change, list, async (c) => {
+      const call = await open(c)
+      const values = await read(c)
+      if (isDry(c)) return c.json(await look(call, values))
+      const { row, ...made } = await changes.create(c.var, call, values)
+      const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
+      return c.json(await showNow(c, { call, row }, made), 201, { location })
+    })
+  }
 
-  routes.get(one, mayRead, authenticate, async (c) => c.json(await show(c, await find(c))))
-  having(verbs.change).put(one, mayChange, authenticate, async (c) => {
-    const found = await find(c)
-    const values = await read(c)
-    if (isDry(c)) return c.json(await look(found.call, values, found.row))
-    await changes.change(c.var, found, { values, wanted: readIfMatch(c) })
-    return c.json(await showNow(c, found))
-  })
-  having(verbs.remove).delete(one, mayChange, authenticate, async (c) => {
-    await changes.remove(c.var, await find(c), readIfMatch(c))
-    return c.body(null, 204)
-  })
-  routes.all(one, authenticate, refuseAllBut({ PUT: verbs.change, DELETE: verbs.remove }))
+  api.get(rights.read, one, async (c) => c.json(await show(c, await find(c))))
+  if (verbs.change) {
+    api.put(rights.change, one, async (c) => {
+      const found = await find(c)
+      const values = await read(c)
+      if (isDry(c)) return c.json(await look(found.call, values, found.row))
+      await changes.change(c.var, found, { values, wanted: readIfMatch(c) })
+      return c.json(await showNow(c, found))
+    })
+  }
+  if (verbs.remove) {
+    api.delete(rights.change, one, async (c) => {
+      await changes.remove(c.var, await find(c), readIfMatch(c))
+      return c.body(null, 204)
+    })
+  }
 
   for (const action of Object.keys(actions)) {
-    routes.post(`${one}/${action}`, mayChange, authenticate, async (c) => {
+    api.post(rights.change, `${one}/${action}`, async (c) => {
       const found = await find(c)
       return c.json(await showNow(c, found, await changes.act(c.var, found, action)))
     })
-    routes.all(`${one}/${action}`, authenticate, refuseMethod('POST'))
   }
-  return routes
+  return api.routes()
 }
-
-/** Refuses methods that neither read nor have a verb. */
-const refuseAllBut = (verbs: Readonly<Record<string, unknown>>) =>
-  refuseMethod(['GET, HEAD', ...Object.keys(verbs).filter((name) => verbs[name])].join(', '))
 
 /** Creates the answers that show a row, with its version in `ETag`. */
 function createAnswers<Owner, Given, Row extends Given & Identified, Of extends Fields>(

@@ -73,7 +73,7 @@ export interface Parent<Owner> {
 }
 
 /** Names a parent: a parameter of its path, within an organization. */
-export interface ParentKey {
+interface ParentKey {
   readonly organizationId: number
   readonly parameterOf: (name: string) => string
 }

@@ -7,10 +7,9 @@ import { requireAdministrator } from '../gate/callers/administrator.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireForm, takeForm } from '../gate/callers/forms.ts'
 import { requireSession } from '../gate/callers/session.ts'
-import type { SignedIn, WebDeps } from '../context.ts'
+import type { Notice, SignedIn, WebDeps } from '../context.ts'
 import type { Call, Declaration, Done, Fields, Identified, Reader, Shown } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
-import { noticeOf } from './notices.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
 import { deletePage, listPage, listPath, rowPage, secretPage, VERSION } from './pages.ts'
@@ -22,6 +21,7 @@ export const resourcePages =
   (deps: WebDeps): Reader<Hono<SignedIn>> =>
   (declaration) => {
     const { rights, verbs, actions } = declaration
+    for (const [key, notice] of noticesOf(declaration)) deps.notices.set(key, notice)
     const { list, one } = pathsOf(declaration, 'pages')
     const finder = createFinder(declaration, deps)
     const changes = createChanges(declaration, deps)
@@ -77,6 +77,22 @@ export const resourcePages =
     return routes
   }
 
+/** Returns what people are told when something is done with a row, by its name in addresses. */
+function noticesOf<Owner, Row extends Identified>(
+  shown: Shown<Owner, Row>,
+): readonly (readonly [key: string, notice: Notice])[] {
+  const { words, actions } = shown
+  const { notice } = namesOf(shown.kind)
+  return [
+    [`${notice}-saved`, { text: words.saved ?? '' }],
+    [`${notice}-${endOf(shown)[1]}`, { text: words.deleted ?? '' }],
+    ...Object.values(actions).map(
+      ({ past, done: text, undo }) =>
+        [`${notice}-${past.replaceAll('_', '-')}`, { text, undo }] as const,
+    ),
+  ]
+}
+
 /** Shows the page of the row of a path with other sections, and with what is typed in its form. */
 export const resourcePage =
   (deps: WebDeps): Reader<ShowPage> =>
@@ -91,11 +107,11 @@ type ShowPage = (c: Context<SignedIn>, shown: Sections, tried?: Refused) => Prom
 
 /** Creates what says how a page came about, and what may be typed on it. */
 const createTold =
-  <Owner, Row extends Identified>(shown: Shown<Owner, Row>) =>
+  <Owner, Row extends Identified>(shown: Shown<Owner, Row>, { notices }: WebDeps) =>
   async (c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) => ({
     session: c.var.session,
     problem: refused?.problem,
-    notice: noticeOf(shown, c.req.query('notice')),
+    notice: notices.get(c.req.query('notice') ?? ''),
     suggests: await shown.suggests?.(call),
   })
 
@@ -109,7 +125,7 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
   const [, end] = endOf(declaration)
 
   const pathOf = (owner: Owner, { id }: Row): string => `${listPath(declaration, owner)}/${id}`
-  const toldIn = createTold(declaration)
+  const toldIn = createTold(declaration, deps)
 
   return {
     async list(c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) {

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { Notice } from '../context.ts'
 import type { Session } from '../../platform/people/sessions.ts'
 import { confirmPage, crumbs } from '../console/frame/confirm-page.ts'
 import type { Crumb } from '../console/frame/confirm-page.ts'
@@ -9,6 +10,7 @@ import {
   csrfField,
   emptyState,
   factList,
+  listTable,
   mailedBox,
   noticeBox,
   problemBox,
@@ -22,7 +24,6 @@ import type { MailedLink } from '../mail/mail-link.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 import type { Column, Field, Identified, Shown, View } from './declaration.ts'
 import { endOf, namesOf } from './names.ts'
-import type { Notice } from './notices.ts'
 
 /** A form as it is shown: what is typed in it, and what was wrong. */
 interface Formed {
@@ -102,29 +103,21 @@ function tableOf<Owner, Row extends Identified>(
 ): Html {
   const [lead, ...others] = columns
   const titles = [lead.title, 'State', ...others.map(({ title }) => title)]
-  return html`<table class="list">
-    <caption class="unseen">
-      ${namesOf(kind).titles}
-    </caption>
-    <thead>
-      <tr>
-        ${titles.map((title) => html`<th scope="col">${title}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(
-        (row) =>
-          html`<tr>
-            <td class="lead"><a href="${path}/${row.id}">${lead.cell(row)}</a></td>
-            <td class="state">${statePill(state(row))}</td>
-            ${others.map(
-              ({ title, cell, className = '' }) =>
-                html`<td data-label="${title}" class="${className}">${cell(row)}</td>`,
-            )}
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  return listTable(
+    namesOf(kind).titles,
+    titles,
+    rows.map(
+      (row) =>
+        html`<tr>
+          <td class="lead"><a href="${path}/${row.id}">${lead.cell(row)}</a></td>
+          <td class="state">${statePill(state(row))}</td>
+          ${others.map(
+            ({ title, cell, className = '' }) =>
+              html`<td data-label="${title}" class="${className}">${cell(row)}</td>`,
+          )}
+        </tr>`,
+    ),
+  )
 }
 
 /** The page of a row: what can be done with it, its form, and sections by hand. */
@@ -138,7 +131,7 @@ export async function rowPage<Owner, Row extends Identified>(
   const entered = Object.entries(fields).filter(([, { look }]) => !look.isFixed)
   const form = html`<section class="card" aria-labelledby="change">
     <div class="card-head"><h2 id="change">${words.form}</h2></div>
-    ${await managedBox(shown.kind, view)} ${problemBox(problem)}
+    ${await managedBox(shown.kind, view, [row.id])} ${problemBox(problem)}
     ${verbs.change ? formOf(entered, { ...view, ...words, verb: 'Save' }) : factsOf(columns, row)}
   </section>`
   const [, , wrong] = state(row)

@@ -22,7 +22,7 @@ export interface PasswordChange {
 }
 
 /** The outcome of a request to change a password. */
-export type PasswordResult =
+type PasswordResult =
   | { readonly outcome: 'ok'; readonly sessionsEnded: number }
   | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number }
   | { readonly outcome: 'refused'; readonly problem: string }

@@ -18,9 +18,10 @@ import type { SignedIn, WebApp, WebDeps } from '../context.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { signInPage } from './sign-in-page.ts'
 import type { SignInPage } from './sign-in-page.ts'
-import { signedOutPage } from './signed-out-page.ts'
 import { oidcSignInRoutes } from './oidc/routes.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
+import { html } from 'hono/html'
+import { plainPage } from '../console/frame/layout.ts'
 
 const EMAIL_LENGTH_MAX = 254
 /** The ways to sign in. */
@@ -138,4 +139,18 @@ function explain(result: SignInResult): string {
 
 function retryOf(result: SignInResult): Record<string, string> {
   return result.outcome === 'throttled' ? { 'retry-after': String(result.retryAfterSeconds) } : {}
+}
+
+/**
+ * The session here is over; the browser goes on to end the one with the provider. Not a redirect:
+ * our policy lets forms lead to this host only, redirects included, and the sign-out is a form.
+ */
+function signedOutPage(provider: string, signOutUrl: string): Html {
+  return plainPage(
+    'Signed out',
+    html`<h1>You are signed out</h1>
+      <p class="hint">Your session with ${provider} ends next.</p>
+      <a class="button primary wide" href="${signOutUrl}">Continue to ${provider}</a>`,
+    { goTo: signOutUrl },
+  )
 }

@@ -14,7 +14,7 @@ import { findCredentials } from '../../platform/people/users.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 
 /** An attempt to sign in with a password. */
-export interface SignInAttempt {
+interface SignInAttempt {
   readonly email: string
   readonly password: string
   /** The address of the client; see `clientAddress`. */

@@ -11,7 +11,7 @@ export interface CollectorPlace {
 }
 
 /** A question to the API of the collector. */
-export interface CollectorCall {
+interface CollectorCall {
   /** Below `/api`, with the query. */
   readonly path: string
   /** @default GET */

@@ -2,7 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { TraceReader } from './trace-reader.ts'
 
 /** The most traces of one export; the collector's own export has no such limit. */
-export const EXPORTED_TRACES_MAX = 1000
+const EXPORTED_TRACES_MAX = 1000
 const PAGE_ROWS = 100
 
 /**

@@ -41,7 +41,7 @@ export interface TraceReader {
 }
 
 /** The spans in which a text was found. */
-export interface FoundSpans {
+interface FoundSpans {
   readonly ids: readonly string[]
   /** False when more of the trace is to be searched, or more was found than is listed. */
   readonly isComplete: boolean

@@ -5,7 +5,7 @@ import { callCollector, COLLECTOR_MS } from './collector-call.ts'
 import type { CollectorPlace } from './collector-call.ts'
 
 /** A token that is recorded, and is to be signed. */
-export type RecordedToken = Pick<TraceToken, 'id' | 'expiresAt' | 'scope'> & {
+type RecordedToken = Pick<TraceToken, 'id' | 'expiresAt' | 'scope'> & {
   readonly organizationId: number
 }
 

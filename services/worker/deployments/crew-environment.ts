@@ -37,7 +37,7 @@ export async function createCrewEnvironment(
     variables: {
       OTEL_SERVICE_NAME: owner.slug,
       ...(collector && traces ? spansTo(collector.url, traces) : {}),
-      ...(modelUrl === undefined ? {} : modelAt(modelUrl)),
+      ...(modelUrl !== undefined && { OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: 'none' }),
       ...variables,
       CREW_TOKEN: token,
       CREW_DRAIN_SECONDS: String(drainSeconds),
@@ -48,7 +48,6 @@ export async function createCrewEnvironment(
 }
 
 /** Clients ask for some key, whatever it is. */
-const modelAt = (url: string) => ({ OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' })
 
 const signTraces = (secret: string, organizationId: number): Promise<string> =>
   signCollectorToken(secret, 'crew', {

@@ -8,7 +8,7 @@ const KINDS = [
 ].flat()
 
 /** The joins by which a call, `call`, finds its price, and its cost by that price, in SQL. */
-export interface PriceJoins {
+interface PriceJoins {
   readonly joins: string
   /** In 1e-12 US dollars; null where there is no price. */
   readonly computedCost: string

@@ -8,7 +8,7 @@ import type { TouchedTrace } from './notes.ts'
 import { SPAN_COLUMNS } from './roll-up-statement.ts'
 
 /** The tables that the statements of a turn read. */
-export interface TurnTables {
+interface TurnTables {
   readonly spans: string
   readonly resources: string
 }

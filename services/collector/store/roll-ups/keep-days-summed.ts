@@ -5,7 +5,7 @@ import { pause } from '../../../shared/pause.ts'
 import { sumNextDay } from './trace-days.ts'
 
 /** The parts that sum days up. */
-export interface DaySumOptions {
+interface DaySumOptions {
   readonly sql: Database
   readonly log: Log
   readonly signal: AbortSignal

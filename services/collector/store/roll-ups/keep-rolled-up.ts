@@ -12,7 +12,7 @@ import { openTurns, takeTurn } from './roll-up-turn.ts'
 import type { Turn } from './roll-up-turn.ts'
 
 /** The parts that bring the roll-ups up to date. */
-export interface RollUpOptions {
+interface RollUpOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
   readonly prices: readonly Price[]

@@ -5,7 +5,7 @@ export const DURATION_BOUNDS_MS: readonly number[] = Array.from(
 )
 
 /** A column of `usage_hourly` that is a sum, and what one call adds to it. */
-export interface Measure {
+interface Measure {
   readonly column: string
   /** Over the columns of `calls`, in SQL; null adds nothing. */
   readonly sum: string

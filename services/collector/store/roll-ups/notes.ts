@@ -37,7 +37,7 @@ export interface TouchedTrace {
 }
 
 /** Notes that were taken. */
-export interface TakenNotes {
+interface TakenNotes {
   /** Each of their traces once. */
   readonly touched: TouchedTrace[]
   /** The age of the oldest. */

@@ -2,7 +2,7 @@
 export const TERM_KINDS = ['service', 'model', 'agent', 'task', 'tool', 'error_type'] as const
 
 /** One of `TERM_KINDS`. */
-export type TermKind = (typeof TERM_KINDS)[number]
+type TermKind = (typeof TERM_KINDS)[number]
 
 /** Of a trace with more, the first in their order are kept. */
 const MAX_TERMS = 500

@@ -19,7 +19,7 @@ export const COUNT_COLUMNS: readonly string[] = [
 ]
 
 /** By what the sums of a day are kept, beside the day; an empty text stands for none. */
-export const DAY_KEYS = ['organization', 'crew_id', 'service', 'status'] as const
+const DAY_KEYS = ['organization', 'crew_id', 'service', 'status'] as const
 
 /** Any number: one collector at a time sums days up. */
 export const SUMS_LOCK = 7_310_452_126

@@ -14,7 +14,7 @@ import { TOKEN_LENGTH_MAX } from '../../gate/access-token/parse-token.ts'
 import { createChallenges, isDisclosed } from './challenge.ts'
 
 /** The decision of a scheme about a token. */
-export type BearerResult = (
+type BearerResult = (
   | {
       readonly ok: true
       /** The token or the client that calls, as the audit names it. */

@@ -34,7 +34,7 @@ const DISCLOSED: Readonly<Record<Disclosed, string>> = {
 export const isDisclosed = (reason: string): reason is Disclosed => Object.hasOwn(DISCLOSED, reason)
 
 /** The refusals of calls. */
-export interface Challenges {
+interface Challenges {
   /** Refuses a call without usable credentials: RFC 6750 §3.1 wants no error code then. */
   readonly noCredentials: () => AppError
   /** Refuses a token. The reasons up to the signature all have the same text. */

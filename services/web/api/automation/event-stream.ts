@@ -16,7 +16,7 @@ const RETRY_MS = 5000
 const STREAM_MS_MAX = 900_000
 
 /** A stream of a run's events, and the means to write it. */
-export interface EventStream {
+interface EventStream {
   readonly sql: Database
   readonly log: Log
   readonly runId: string

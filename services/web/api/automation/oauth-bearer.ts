@@ -15,7 +15,7 @@ const OTHER_CLIENT_MS = 5000
 const AUTOMATIONS_MAX = 10_000
 
 /** Options of `oauthBearer`. */
-export interface OauthBearerOptions {
+interface OauthBearerOptions {
   readonly sql: Database
   readonly gate: Gate
   /** In milliseconds. */

@@ -6,8 +6,10 @@ import {
   saveRepository,
   setWebhookSecret,
 } from '../../../platform/crews/source-repositories.ts'
+import type { OwnCrewKey } from '../../../platform/crews/crew-settings.ts'
 import type { RepositoryPlace } from '../../../platform/crews/source-repositories.ts'
 import { createRepositorySeals } from '../../../platform/crews/source-repository-seals.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import type { WebDeps } from '../../context.ts'
 import type { Acting } from '../../gate/callers/audited.ts'
 import type { OwnCrew } from './own-crew.ts'
@@ -22,7 +24,7 @@ export interface GivenRepository extends RepositoryPlace {
 }
 
 /** What people do with the repository of an automation; each is recorded. */
-export interface RepositoryChanges {
+interface RepositoryChanges {
   save(acting: Acting, crew: OwnCrew, given: GivenRepository): Promise<void>
   pull(acting: Acting, crew: OwnCrew): Promise<void>
   remove(acting: Acting, crew: OwnCrew): Promise<void>
@@ -35,25 +37,29 @@ export interface RepositoryChanges {
 export const webhookUrlOf = ({ config }: Pick<WebDeps, 'config'>, { automation }: OwnCrew) =>
   `${config.PLATFORM_BASE_URL}/git-webhooks/${automation.automationId}`
 
-/** An empty token is none. */
-const toNone = (token: string | null | undefined): null | undefined =>
-  token === undefined ? undefined : null
+/** Saves a repository with its token, sealed; an empty one is none. */
+export async function saveGivenRepository(
+  { config }: Pick<WebDeps, 'config'>,
+  sql: Queryable,
+  { deploymentId, token, ...place }: GivenRepository & OwnCrewKey,
+): Promise<void> {
+  const seals = createRepositorySeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
+  const none = token === undefined ? undefined : null
+  const sealedToken = token ? seals.seal(token, { deploymentId, kind: 'credential' }) : none
+  await saveRepository(sql, { deploymentId }, { ...place, sealedToken })
+}
 
 /** Creates the changes that the API and the console make. */
 export function createRepositoryChanges({ sql, config }: WebDeps): RepositoryChanges {
   const seals = createRepositorySeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
   return {
     async save({ actor, wide }, crew, { token, ...place }) {
-      const key = { deploymentId: crew.deploymentId, kind: 'credential' } as const
+      const { deploymentId } = crew
       const before = await findRepository(sql, crew)
       const { url, ref, directory } = before ?? {}
       await recordChange({ sql, actor, wide }, crew.automation, {
         action: 'repository_saved',
-        change: (tx) =>
-          saveRepository(tx, crew, {
-            ...place,
-            sealedToken: token ? seals.seal(token, key) : toNone(token),
-          }),
+        change: (tx) => saveGivenRepository({ config }, tx, { ...place, token, deploymentId }),
         after: { ...place, before: before && { url, ref, directory }, new_token: Boolean(token) },
       })
     },

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
 import {
   deployAgain,
@@ -14,20 +13,18 @@ import { LOG_STREAMS, readCrewLog } from '../../../platform/crews/crew-logs.ts'
 import { storeArchive } from '../../../platform/crews/source-archive/store-archive.ts'
 import { forgetSources } from '../../../platform/crews/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { createApi } from '../api-room.ts'
 import { createReceiver } from '../../intake/source-uploads/receive-source.ts'
 import { deploymentDocument } from './documents.ts'
-import { deploymentKeyOf, getOwnCrew, readBodyAs } from './own-crew.ts'
+import { getDeployment, getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const LIST_MAX = 100
-const againBody = v.strictObject({
+/** What a client sends to deploy again what is there. */
+export const againBody = v.strictObject({
   roll_back_to: v.optional(
     v.pipe(
       v.number('must be a number'),
@@ -40,19 +37,18 @@ const againBody = v.strictObject({
 /** The deployments of an automation that is made from sources, and their logs. */
 export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const deploy = createDeploy(deps)
   const path = '/automations/:automationId/deployments'
 
-  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const before = readBefore(c)
     const deployments = await listCrewDeployments(sql, crew, { before, limit: LIST_MAX })
     return c.json({ deployments: deployments.map(deploymentDocument) })
   })
 
-  routes.post(path, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { number } = await deploy(c, crew)
     const deployment = await findCrewDeployment(sql, { ...crew, number })
@@ -62,23 +58,20 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
       location: `/designer/v2/automations/${automationId}/deployments/${number}`,
     })
   })
-  routes.all(path, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get(`${path}/:number`, declareRight('viewer'), authenticate, async (c) => {
-    const deployment = await getDeployment(c, sql)
+  api.get('viewer', `${path}/:number`, async (c) => {
+    const deployment = await getDeployment(c, sql, await getOwnCrew(c, sql))
     return c.json(deploymentDocument(deployment))
   })
-  routes.all(`${path}/:number`, authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(`${path}/:number/logs/:stream`, declareRight('viewer'), authenticate, async (c) => {
-    const { id: crewDeploymentId } = await getDeployment(c, sql)
+  api.get('viewer', `${path}/:number/logs/:stream`, async (c) => {
+    const { id: crewDeploymentId } = await getDeployment(c, sql, await getOwnCrew(c, sql))
     const stream = LOG_STREAMS.find((each) => each === c.req.param('stream'))
     if (!stream) throw new AppError('not_found', `A log is one of ${LOG_STREAMS.join(', ')}.`)
     const { text, isCut, next } = await readCrewLog(sql, { crewDeploymentId, stream }, readFrom(c))
     return c.json({ text, is_cut: isCut, next })
   })
-  routes.all(`${path}/:number/logs/:stream`, authenticate, refuseMethod('GET, HEAD'))
-  return routes
+  return api.routes()
 }
 
 /** Creates what deploys the archive of a call, or again what is there already. */
@@ -112,13 +105,6 @@ function createDeploy({ sql, config }: WebDeps) {
     await forgetSources(sql, organizationId)
     return deployment
   }
-}
-
-async function getDeployment(c: Context<OrganizationCall>, sql: Database) {
-  const key = deploymentKeyOf(c, await getOwnCrew(c, sql))
-  const found = await findCrewDeployment(sql, key)
-  if (found) return found
-  throw noDeployment(key.number)
 }
 
 function readBefore(c: Context): number | undefined {

@@ -3,7 +3,8 @@ import type * as v from 'valibot'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { findCrewSettings, refuseChange } from '../../../platform/crews/crew-settings.ts'
 import type { CrewSettings, OwnCrewKey, WantedLife } from '../../../platform/crews/crew-settings.ts'
-import type { CrewDeploymentKey, Deployer } from '../../../platform/crews/crew-deployments.ts'
+import { findCrewDeployment, noDeployment } from '../../../platform/crews/crew-deployments.ts'
+import type { Deployer } from '../../../platform/crews/crew-deployments.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
@@ -19,23 +20,35 @@ export interface OwnCrew extends OwnCrewKey, Deployer {
   readonly settings: CrewSettings & WantedLife
 }
 
+/** Returns an automation with its settings. Raises `not_found` where it is not from a source. */
+export async function openOwnCrew(
+  sql: Database,
+  automation: Automation,
+  by: Omit<Deployer, 'deploymentId'>,
+): Promise<OwnCrew> {
+  const { id: deploymentId } = automation
+  const settings = await findCrewSettings(sql, deploymentId)
+  if (!settings) return refuseChange(sql, deploymentId)
+  return { automation, deploymentId, settings, ...by }
+}
+
 /**
  * Returns the automation of the path. Raises `not_found` for one of another organization, and for
  * one that is not made from a source.
  */
-export async function getOwnCrew(c: Context<OrganizationCall>, sql: Database): Promise<OwnCrew> {
-  const automation = await getAutomation(c, sql)
-  const { id: deploymentId } = automation
-  const settings = await findCrewSettings(sql, deploymentId)
-  if (!settings) return refuseChange(sql, deploymentId)
-  return { automation, deploymentId, settings, createdBy: null, tokenName: c.var.actor.name }
-}
+export const getOwnCrew = async (c: Context<OrganizationCall>, sql: Database): Promise<OwnCrew> =>
+  openOwnCrew(sql, await getAutomation(c, sql), { createdBy: null, tokenName: c.var.actor.name })
 
-/** Returns the key of the deployment that the path numbers. */
-export function deploymentKeyOf(c: Context, { deploymentId }: OwnCrewKey): CrewDeploymentKey {
+/** Returns the deployment that the path numbers. Raises `not_found`. */
+export async function getDeployment(c: Context, sql: Database, { deploymentId }: OwnCrewKey) {
   const text = c.req.param('number') ?? ''
-  if (/^[1-9]\d{0,8}$/.test(text)) return { deploymentId, number: Number(text) }
-  throw new AppError('not_found', 'There is no such deployment: they have numbers.')
+  if (!/^[1-9]\d{0,8}$/.test(text)) {
+    throw new AppError('not_found', 'There is no such deployment: they have numbers.')
+  }
+  const number = Number(text)
+  const found = await findCrewDeployment(sql, { deploymentId, number })
+  if (found) return found
+  throw noDeployment(number)
 }
 
 /** Reads a JSON body. Raises `unprocessable` with each problem, and what `readJson` raises. */

@@ -4,7 +4,7 @@ import { createAudited } from '../../gate/callers/audited.ts'
 import type { Acting } from '../../gate/callers/audited.ts'
 
 /** A change of an automation that is made from a source. */
-export interface CrewChange<Result> {
+interface CrewChange<Result> {
   /** The noun and the participle, such as `crew_deployed`. */
   readonly action: string
   readonly change: (tx: Transaction) => Promise<Result>

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
 import { getRepository } from '../../../platform/crews/source-repositories.ts'
 import {
@@ -8,23 +7,14 @@ import {
   repositoryTokenProblem,
   repositoryUrlProblem,
 } from '../../../platform/crews/source-repository-fields.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { createApi } from '../api-room.ts'
+import { checked } from '../../http/parse-body.ts'
 import { createRepositoryChanges, webhookUrlOf } from './change-repository.ts'
 import { repositoryDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const checked = (problemOf: (text: string) => string | undefined) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (text) => problemOf(text) === undefined,
-      ({ input }) => problemOf(input) ?? '',
-    ),
-  )
 const repositoryBody = v.strictObject({
   url: checked(repositoryUrlProblem),
   ref: checked(repositoryRefProblem),
@@ -35,8 +25,7 @@ const repositoryBody = v.strictObject({
 /** The Git repositories that automations are made from. */
 export function repositoryRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const changes = createRepositoryChanges(deps)
   const path = '/automations/:automationId/repository'
   const answer = async (c: Context<OrganizationCall>, crew: OwnCrew, status: 200 | 202) => {
@@ -44,37 +33,32 @@ export function repositoryRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json(repositoryDocument(repository, webhookUrlOf(deps, crew)), status)
   }
 
-  routes.get(path, declareRight('viewer'), authenticate, async (c) =>
-    answer(c, await getOwnCrew(c, sql), 200),
-  )
-  routes.put(path, declareRight('editor'), authenticate, async (c) => {
+  api.get('viewer', path, async (c) => answer(c, await getOwnCrew(c, sql), 200))
+  api.put('editor', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { url, ref, directory, token } = await readBodyAs(c, repositoryBody)
     await changes.save(c.var, crew, { url, ref, directory, token })
     return answer(c, crew, 200)
   })
-  routes.delete(path, declareRight('editor'), authenticate, async (c) => {
+  api.delete('editor', path, async (c) => {
     await changes.remove(c.var, await getOwnCrew(c, sql))
     return c.body(null, 204)
   })
-  routes.all(path, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
 
-  routes.post(`${path}/pull`, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', `${path}/pull`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await changes.pull(c.var, crew)
     return answer(c, crew, 202)
   })
-  routes.all(`${path}/pull`, authenticate, refuseMethod('POST'))
 
-  routes.post(`${path}/webhook`, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', `${path}/webhook`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const secret = await changes.makeSecret(c.var, crew)
     return c.json({ url: webhookUrlOf(deps, crew), secret }, 201, { 'cache-control': 'no-store' })
   })
-  routes.delete(`${path}/webhook`, declareRight('editor'), authenticate, async (c) => {
+  api.delete('editor', `${path}/webhook`, async (c) => {
     await changes.removeSecret(c.var, await getOwnCrew(c, sql))
     return c.body(null, 204)
   })
-  routes.all(`${path}/webhook`, authenticate, refuseMethod('POST, DELETE'))
-  return routes
+  return api.routes()
 }

@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import * as v from 'valibot'
 import { writeAudit } from '../../../platform/audit/audit.ts'
 import { createOwnAutomation } from '../../../platform/crews/own-crews.ts'
@@ -24,29 +24,20 @@ import { projectNameProblem } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { getAutomation } from '../designer/get-automation.ts'
 import { readUuidPage } from '../designer/requests.ts'
 import type { WebConfig } from '../../env.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { checked } from '../../http/parse-body.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
 import { crewDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
 import { repositoryRoutes } from './repository-routes.ts'
 import { variableRoutes } from './variable-routes.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const nameBody = v.strictObject({
-  name: v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (name) => projectNameProblem(name) === undefined,
-      ({ input }) => projectNameProblem(input) ?? '',
-    ),
-  ),
-})
+const nameBody = v.strictObject({ name: checked(projectNameProblem) })
 const ACTIONS = [
   ['stop', 'crew_stopped', stopAutomation],
   ['start', 'crew_started', startAutomation],
@@ -55,18 +46,15 @@ const ACTIONS = [
 /** Automations that are made from sources: their settings, deployments, logs and variables. */
 export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const path = '/automations/:automationId'
 
-  routes.route('/', listRoutes(deps))
-
-  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', path, async (c) => {
     const automation = await getAutomation(c, sql)
     return c.json(await readCrew(sql, automation.automationId))
   })
 
-  routes.delete(path, declareRight('admin'), authenticate, async (c) => {
+  api.delete('admin', path, async (c) => {
     const automation = await getAutomation(c, sql)
     await recordChange({ sql, ...c.var }, automation, {
       action: 'automation_removed',
@@ -74,9 +62,8 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
     })
     return c.json(await readCrew(sql, automation.automationId), 202)
   })
-  routes.all(path, authenticate, refuseMethod('GET, HEAD, DELETE'))
 
-  routes.patch(`${path}/settings`, declareRight('editor'), authenticate, async (c) => {
+  api.patch('editor', `${path}/settings`, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const given = await readBodyAs(c, crewSettingsFields)
     const settings = changeSettings(crew.settings, given)
@@ -88,8 +75,9 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
     })
     return c.json(await readCrew(sql, crew.automation.automationId))
   })
-  routes.all(`${path}/settings`, authenticate, refuseMethod('PATCH'))
 
+  const routes = api.routes()
+  routes.route('/', listRoutes(deps))
   routes.route('/', actionRoutes(deps))
   routes.route('/', deploymentRoutes(deps))
   routes.route('/', variableRoutes(deps))
@@ -100,10 +88,9 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
 /** The automations of an organization, and new ones that are to be made from a source. */
 function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
 
-  routes.get('/automations', declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', '/automations', async (c) => {
     const { limit, cursor: after } = readUuidPage(c)
     const page = await listAutomations(sql, c.var.caller.organizationId, { limit, after })
     const automations = page.items.map(({ automationId: automation_id, name, slug, status }) => ({
@@ -114,7 +101,7 @@ function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
     }))
     return c.json({ automations, next_cursor: page.next ?? null })
   })
-  routes.post('/automations', declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', '/automations', async (c) => {
     const { organizationId } = c.var.caller
     const { name } = await readBodyAs(c, nameBody)
     const { actor, wide } = c.var
@@ -131,8 +118,7 @@ function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
       location: `/designer/v2/automations/${automation.automationId}`,
     })
   })
-  routes.all('/automations', authenticate, refuseMethod('GET, HEAD, POST'))
-  return routes
+  return api.routes()
 }
 
 /** Raises `unprocessable` for what the operator does not allow; a list that stays is not asked. */
@@ -148,11 +134,10 @@ function checkChange(
 /** What is done to an automation as it is; only crews from source have processes to restart. */
 function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   for (const [verb, action, act] of ACTIONS) {
     const path = `/automations/:automationId/${verb}`
-    routes.post(path, declareRight('editor'), authenticate, async (c) => {
+    api.post('editor', path, async (c) => {
       const automation = await getAutomation(c, sql)
       await recordChange({ sql, ...c.var }, automation, {
         action,
@@ -160,10 +145,9 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
       })
       return c.json(await readCrew(sql, automation.automationId), 202)
     })
-    routes.all(path, authenticate, refuseMethod('POST'))
   }
   const restart = '/automations/:automationId/restart'
-  routes.post(restart, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', restart, async (c) => {
     const crew = await getOwnCrew(c, sql)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_restarted',
@@ -171,8 +155,7 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     })
     return c.json(await readCrew(sql, crew.automation.automationId), 202)
   })
-  routes.all(restart, authenticate, refuseMethod('POST'))
-  return routes
+  return api.routes()
 }
 
 /** The automation as it is now. */

@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import * as v from 'valibot'
 import {
   variableNameProblem,
@@ -11,42 +11,34 @@ import {
   setCrewVariable,
 } from '../../../platform/crews/crew-variables.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { createApi } from '../api-room.ts'
+import { checked } from '../../http/parse-body.ts'
 import { variableDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const variableBody = v.strictObject({
-  value: v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (value) => variableValueProblem(value) === undefined,
-      ({ input }) => variableValueProblem(input) ?? '',
-    ),
-  ),
+/** What a client sets a variable to. */
+export const variableBody = v.strictObject({
+  value: checked(variableValueProblem),
   secret: v.optional(v.boolean('must be true or false'), false),
 })
 
 /** The environment of crews that are made from sources. */
 export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql, config } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const seals = createVariableSeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
   const path = '/automations/:automationId/variables'
 
-  routes.get(path, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', path, async (c) => {
     const variables = await listCrewVariables(sql, await getOwnCrew(c, sql))
     return c.json({ variables: variables.map(variableDocument) })
   })
-  routes.all(path, authenticate, refuseMethod('GET, HEAD'))
 
-  routes.put(`${path}/:name`, declareRight('editor'), authenticate, async (c) => {
+  api.put('editor', `${path}/:name`, async (c) => {
     const crew = await getOwnCrew(c, sql)
-    const name = c.req.param('name')
+    const name = c.req.param('name') ?? ''
     const problem = variableNameProblem(name)
     if (problem) throw new AppError('unprocessable', `The name of a variable ${problem}.`)
     const { value, secret } = await readBodyAs(c, variableBody)
@@ -60,9 +52,9 @@ export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.body(null, 204)
   })
 
-  routes.delete(`${path}/:name`, declareRight('editor'), authenticate, async (c) => {
+  api.delete('editor', `${path}/:name`, async (c) => {
     const crew = await getOwnCrew(c, sql)
-    const name = c.req.param('name')
+    const name = c.req.param('name') ?? ''
     const key = { deploymentId: crew.deploymentId, name }
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_variable_deleted',
@@ -74,6 +66,5 @@ export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
     })
     return c.body(null, 204)
   })
-  routes.all(`${path}/:name`, authenticate, refuseMethod('PUT, DELETE'))
-  return routes
+  return api.routes()
 }

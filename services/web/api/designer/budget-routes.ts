@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { BUDGET_PERIODS } from '../../../platform/budgets/budget-room.ts'
 import { deleteBudget, listBudgets, setBudget } from '../../../platform/budgets/budgets.ts'
 import type { Budget, BudgetKey } from '../../../platform/budgets/budgets.ts'
@@ -7,34 +6,29 @@ import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { budgetEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { createApi } from '../api-room.ts'
 import { getAutomation } from './get-automation.ts'
 import { readLimits } from './requests.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** The budgets of an organization and of its automations. */
 export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const ofAutomation = '/automations/:automationId/budgets'
 
-  routes.get('/budgets', declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', '/budgets', async (c) => {
     const { organizationId } = c.var.caller
     return c.json(toDocument(await listBudgets(sql, { organizationId })))
   })
-  routes.all('/budgets', authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(ofAutomation, declareRight('viewer'), authenticate, async (c) =>
+  api.get('viewer', ofAutomation, async (c) =>
     c.json(toDocument(await listBudgets(sql, await ownerOf(c, sql)))),
   )
-  routes.all(ofAutomation, authenticate, refuseMethod('GET, HEAD'))
 
   for (const path of ['/budgets/:period', `${ofAutomation}/:period`]) {
-    routes.put(path, declareRight('admin'), authenticate, async (c) => {
+    api.put('admin', path, async (c) => {
       const key = await keyOf(c, sql)
       const limits = await readLimits(c)
       await audited(
@@ -46,7 +40,7 @@ export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
       const budgets = await listBudgets(sql, { organizationId, deploymentId })
       return c.json(budgets.filter((each) => each.period === period).map(budgetDocument)[0])
     })
-    routes.delete(path, declareRight('admin'), authenticate, async (c) => {
+    api.delete('admin', path, async (c) => {
       const key = await keyOf(c, sql)
       await audited(
         c.var,
@@ -58,10 +52,9 @@ export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
       )
       return c.body(null, 204)
     })
-    routes.all(path, authenticate, refuseMethod('PUT, DELETE'))
   }
 
-  return routes
+  return api.routes()
 }
 
 type Owner = Pick<BudgetKey, 'organizationId' | 'deploymentId'>

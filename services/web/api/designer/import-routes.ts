@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
 import { PROJECT_BYTES_MAX } from '../../../platform/projects/crewai/project-files.ts'
 import type { ProjectFiles } from '../../../platform/projects/crewai/project-files.ts'
@@ -11,16 +10,15 @@ import { readJson } from '../../../shared/http/json-body.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
+import { createApi } from '../api-room.ts'
 import { createImports } from '../../intake/project-import/create-imports.ts'
 import { readArchive, readUpload } from '../../intake/project-import/read-upload.ts'
 import { versionDocument } from './documents.ts'
 import { readNumber } from './requests.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
-const filesBody = v.strictObject({
+/** The files of a project by their paths. */
+export const filesBody = v.strictObject({
   files: v.record(v.string(), v.string('must be a text'), 'must hold paths with texts'),
 })
 
@@ -28,13 +26,12 @@ const filesBody = v.strictObject({
 export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const path = '/projects/:projectId/imports'
 
   const importFiles = createImports()
 
-  routes.post(path, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', path, async (c) => {
     const { organizationId } = c.var.caller
     const projectId = readNumber(c, 'projectId')
     const isDryRun = readFlag(c, 'dry_run')
@@ -61,9 +58,8 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const location = `/designer/v2/projects/${projectId}/versions/${number}`
     return c.json({ ...versionDocument(version), problems }, 201, { location })
   })
-  routes.all(path, authenticate, refuseMethod('POST'))
 
-  return routes
+  return api.routes()
 }
 
 async function readFiles(request: Request): Promise<ProjectFiles> {

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   findOwnLimits,
   ownLimits,
@@ -12,12 +11,11 @@ import { AppError } from '../../../shared/errors.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { standardLimits } from '../../gate/callers/create-limits.ts'
-import { requireOrganization, requireOrganizationToken } from '../../gate/callers/organization.ts'
+import { requireOrganizationToken } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { parseBody } from '../../http/parse-body.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 import { readNumber } from './requests.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const BODY_BYTES_MAX = 16 * 1024
 
@@ -28,9 +26,9 @@ const BODY_BYTES_MAX = 16 * 1024
 export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql, config } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
+  const api = createApi(deps)
+  const others = createApi(deps, requireOrganizationToken(deps))
   const ofOthers = '/organizations/:organizationId/limits'
-  const token = requireOrganizationToken(deps)
   const standard = standardLimits(config)
 
   /** Raises `forbidden` but for a token of the internal organization. */
@@ -46,17 +44,16 @@ export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
     throw new AppError('not_found', 'There is no such organization.')
   }
 
-  routes.get('/limits', declareRight('viewer'), requireOrganization(deps), async (c) =>
+  api.get('viewer', '/limits', async (c) =>
     c.json(toDocument(standard, await findOwnLimits(sql, c.var.caller.organizationId))),
   )
-  routes.all('/limits', requireOrganization(deps), refuseMethod('GET, HEAD'))
 
-  routes.get(ofOthers, declareRight('token'), token, async (c) => {
+  others.get('token', ofOthers, async (c) => {
     const { id } = await getOrganization(c)
     return c.json(toDocument(standard, await findOwnLimits(sql, id)))
   })
 
-  routes.put(ofOthers, declareRight('token'), token, async (c) => {
+  others.put('token', ofOthers, async (c) => {
     const organization = await getOrganization(c)
     const limits = parseBody(ownLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
     const before = await findOwnLimits(sql, organization.id)
@@ -68,9 +65,8 @@ export function limitRoutes(deps: WebDeps): Hono<OrganizationCall> {
     await audited(c.var, (tx) => saveOwnLimits(tx, organization.id, limits), entry)
     return c.json(toDocument(standard, limits))
   })
-  routes.all(ofOthers, token, refuseMethod('GET, HEAD, PUT'))
 
-  return routes
+  return api.routes().route('/', others.routes())
 }
 
 /** What holds, and what of it is the organization's own. */

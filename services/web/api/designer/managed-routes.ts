@@ -1,19 +1,18 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import * as v from 'valibot'
 import { MANAGER_NAME, setManaged } from '../../../platform/managed-resources.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { parseBody } from '../../http/parse-body.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 
 const BODY_BYTES_MAX = 2 << 20
 /** As many as documents are applied at a time. */
 const ROWS_MAX = 10_000
 
-const managed = v.strictObject({
+/** What a client says that files keep. */
+export const managed = v.strictObject({
   resources: v.pipe(
     v.array(
       v.strictObject({
@@ -36,10 +35,9 @@ const manager = v.strictObject({
 export function managedRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
 
-  routes.put('/managed/:manager', declareRight('admin'), authenticate, async (c) => {
+  api.put('admin', '/managed/:manager', async (c) => {
     const { organizationId } = c.var.caller
     const { managed_by: managedBy } = parseBody(manager, { managed_by: c.req.param('manager') })
     const { resources: rows } = parseBody(managed, await readJson(c.req.raw, BODY_BYTES_MAX))
@@ -57,6 +55,5 @@ export function managedRoutes(deps: WebDeps): Hono<OrganizationCall> {
     )
     return c.json({ managed_by: managedBy, begun, ended })
   })
-  routes.all('/managed/:manager', authenticate, refuseMethod('PUT'))
-  return routes
+  return api.routes()
 }

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
 import { whole } from '../../../shared/whole.ts'
 import type { ProjectKey } from '../../../platform/projects/projects.ts'
@@ -13,11 +12,9 @@ import {
 import { AppError } from '../../../shared/errors.ts'
 import { releaseEndedEntry, releaseEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import { parseBody } from '../../http/parse-body.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { readNumber, readRunBody } from './requests.ts'
 
 const PATH = '/projects/:projectId/release'
@@ -32,8 +29,7 @@ export const releaseBody = v.strictObject({
 export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
 
   async function readKey(c: Context<OrganizationCall>): Promise<ProjectKey> {
     const { organizationId } = c.var.caller
@@ -64,11 +60,9 @@ export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
     }
   }
 
-  routes.get(PATH, declareRight('viewer'), authenticate, async (c) =>
-    c.json(await document(await readKey(c))),
-  )
+  api.get('viewer', PATH, async (c) => c.json(await document(await readKey(c))))
 
-  routes.put(PATH, declareRight('editor'), authenticate, async (c) => {
+  api.put('editor', PATH, async (c) => {
     const key = await readKey(c)
     const body = parseBody(releaseBody, await readRunBody(c))
     const share = { percent: body.percent, stickyInput: body.sticky_input }
@@ -77,7 +71,7 @@ export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json(await document(key))
   })
 
-  routes.delete(PATH, declareRight('editor'), authenticate, async (c) => {
+  api.delete('editor', PATH, async (c) => {
     const key = await readKey(c)
     await audited(
       c.var,
@@ -86,6 +80,5 @@ export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
     )
     return c.body(null, 204)
   })
-  routes.all(PATH, authenticate, refuseMethod('GET, HEAD, PUT, DELETE'))
-  return routes
+  return api.routes()
 }

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { isUuid } from '../../../platform/automations/automations.ts'
 import { listReplayedRuns } from '../../../platform/replays/replay-results.ts'
 import type { ReplayedOutcome, ReplayedRun } from '../../../platform/replays/replay-results.ts'
@@ -7,33 +6,28 @@ import { isReplayOf } from '../../../platform/replays/replays.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { diffLines } from '../../console/projects/line-diff.ts'
+import { createApi } from '../api-room.ts'
+import { diffLines } from '../../console/frame/text/line-diff.ts'
 import { requestText } from '../../console/replays/request-text.ts'
 import { getReplayedRun } from '../../console/replays/routes.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 
 const PATH = '/replays/:replayId/runs'
 
 /** What became of the runs of a replay, beside the routes of its resource. */
 export function designerReplayRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
-  routes.get(PATH, declareRight('viewer'), authenticate, async (c) => {
+  const api = createApi(deps)
+  api.get('viewer', PATH, async (c) => {
     const runs = await listReplayedRuns(sql, await readReplayId(c, sql))
     return c.json({ runs: runs.map(runDocument) })
   })
-  routes.all(PATH, authenticate, refuseMethod('GET, HEAD'))
-  routes.get(`${PATH}/:kickoffId`, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', `${PATH}/:kickoffId`, async (c) => {
     const replayId = await readReplayId(c, sql)
     return c.json(
       outcomeDocument(await getReplayedRun(sql, replayId, c.req.param('kickoffId') ?? '')),
     )
   })
-  routes.all(`${PATH}/:kickoffId`, authenticate, refuseMethod('GET, HEAD'))
-  return routes
+  return api.routes()
 }
 
 async function readReplayId(c: Context<OrganizationCall>, sql: Database): Promise<string> {

@@ -1,17 +1,16 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { createProject, findProject, listProjects } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { projectEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { crewRoutes } from '../crews/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { limitRoutes } from './limit-routes.ts'
 import { managedRoutes } from './managed-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
@@ -20,7 +19,6 @@ import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /**
  * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions,
@@ -30,10 +28,9 @@ import { declareRight } from '../../gate/callers/declared-right.ts'
 export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
 
-  routes.get('/projects', declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', '/projects', async (c) => {
     const { organizationId } = c.var.caller
     const page = readNumberPage(c)
     const { limit, cursor: after = 0 } = page
@@ -45,7 +42,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json({ projects: items, next_cursor })
   })
 
-  routes.post('/projects', declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', '/projects', async (c) => {
     const { organizationId } = c.var.caller
     const wanted = { organizationId, ...(await readProject(c)) }
     const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
@@ -53,16 +50,15 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
       location: `/designer/v2/projects/${project.id}`,
     })
   })
-  routes.all('/projects', authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get('/projects/:projectId', declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', '/projects/:projectId', async (c) => {
     const { organizationId } = c.var.caller
     const project = await findProject(sql, { organizationId, id: readNumber(c, 'projectId') })
     if (!project) throw new AppError('not_found', 'Your organization has no such project.')
     return c.json(projectDocument(project))
   })
-  routes.all('/projects/:projectId', authenticate, refuseMethod('GET, HEAD'))
 
+  const routes = api.routes()
   routes.route('/', designerVersionRoutes(deps))
   routes.route('/', designerReleaseRoutes(deps))
   routes.route('/', designerReplayRoutes(deps))

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import { findRunRecord, listRunRecords } from '../../../platform/runs/run-history.ts'
@@ -11,37 +10,30 @@ import { findProject } from '../../../platform/projects/projects.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { runDocument, runSummary } from './documents.ts'
 import { readNumber, readRunBody, readUuidPage, toPage } from './requests.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 import { readIdempotencyKey, readKickoff } from '../automation/kickoff-request.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /** The runs of an organization, and of one project, which is run here. */
 export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const ofProject = '/projects/:projectId/executions'
 
-  routes.get('/executions', declareRight('viewer'), authenticate, async (c) =>
-    c.json(await readList(c, sql)),
-  )
-  routes.all('/executions', authenticate, refuseMethod('GET, HEAD'))
+  api.get('viewer', '/executions', async (c) => c.json(await readList(c, sql)))
 
-  routes.get('/executions/:kickoffId', declareRight('viewer'), authenticate, async (c) =>
-    c.json(runDocument(await getRun(c, sql, c.req.param('kickoffId')))),
+  api.get('viewer', '/executions/:kickoffId', async (c) =>
+    c.json(runDocument(await getRun(c, sql, c.req.param('kickoffId') ?? ''))),
   )
-  routes.all('/executions/:kickoffId', authenticate, refuseMethod('GET, HEAD'))
 
-  routes.get(ofProject, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', ofProject, async (c) => {
     const { id: projectId } = await getProject(c, sql)
     return c.json(await readList(c, sql, projectId))
   })
 
-  routes.post(ofProject, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', ofProject, async (c) => {
     const project = await getProject(c, sql)
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readRunBody(c))
@@ -56,9 +48,8 @@ export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const location = `/designer/v2/executions/${id}`
     return c.json(runDocument(await getRun(c, sql, id)), 202, { location })
   })
-  routes.all(ofProject, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  return routes
+  return api.routes()
 }
 
 async function readList(c: Context<OrganizationCall>, sql: Database, projectId?: number) {

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import {
   createVersion,
   findVersion,
@@ -13,13 +12,11 @@ import { findProject } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { requireOrganization } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
+import { createApi } from '../api-room.ts'
 import { versionDocument, versionSummary } from './documents.ts'
 import { readDefinition, readNumber, readNumberPage, readPercent, toPage } from './requests.ts'
-import { refuseMethod } from '../../http/refuse-method.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
-import { declareRight } from '../../gate/callers/declared-right.ts'
 
 const NUMBER_MAX = 2 ** 31 - 1
 
@@ -27,12 +24,11 @@ const NUMBER_MAX = 2 ** 31 - 1
 export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const list = '/projects/:projectId/versions'
   const one = `${list}/:number`
 
-  routes.get(list, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', list, async (c) => {
     const key = projectKey(c)
     const page = readNumberPage(c)
     const { limit, cursor: before = NUMBER_MAX } = page
@@ -47,7 +43,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json({ versions: items, next_cursor })
   })
 
-  routes.post(list, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', list, async (c) => {
     const key = projectKey(c)
     const definition = await readDefinition(c)
     const version = await audited(
@@ -59,23 +55,22 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const location = `/designer/v2/projects/${key.projectId}/versions/${number}`
     return c.json(versionDocument(version), 201, { location })
   })
-  routes.all(list, authenticate, refuseMethod('GET, HEAD, POST'))
 
-  routes.get(one, declareRight('viewer'), authenticate, async (c) => {
+  api.get('viewer', one, async (c) => {
     const version = await findVersion(sql, versionKey(c))
     if (!version) throw new AppError('not_found', 'This project has no such version.')
     return c.json(versionDocument(version))
   })
 
-  routes.put(one, declareRight('editor'), authenticate, async (c) => {
+  api.put('editor', one, async (c) => {
     const key = versionKey(c)
     const definition = await readDefinition(c)
     const entry = versionEntry('version_changed', key)
     const version = await audited(c.var, (tx) => updateDraft(tx, key, { definition }), entry)
     return c.json(versionDocument(version))
   })
-  routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT'))
 
+  const routes = api.routes()
   routes.route('/', publishRoutes(deps, `${one}/publish`))
   return routes
 }
@@ -83,11 +78,10 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
 function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const routes = new Hono<OrganizationCall>()
-  const authenticate = requireOrganization(deps)
+  const api = createApi(deps)
   const pinOf = createPins(deps)
 
-  routes.post(path, declareRight('editor'), authenticate, async (c) => {
+  api.post('editor', path, async (c) => {
     const key = versionKey(c)
     const percent = readPercent(c)
     const draft = await pinDraft(sql, key, pinOf(key.organizationId))
@@ -96,9 +90,8 @@ function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
     const version = await audited(c.var, (tx) => publishDraft(tx, draft, { share }), entry)
     return c.json(versionDocument(version))
   })
-  routes.all(path, authenticate, refuseMethod('POST'))
 
-  return routes
+  return api.routes()
 }
 
 function projectKey(c: Context<OrganizationCall>): ProjectKey {

@@ -19,10 +19,16 @@ import {
   refusedTokens,
   retryAfter,
   schema,
+  schemaOfBody,
   text,
   uuid,
 } from './parts.ts'
-import { settings } from './crew-settings.ts'
+import { againBody } from '../crews/deployment-routes.ts'
+import { variableBody } from '../crews/variable-routes.ts'
+import { ownCrewFields } from '../../nouns/own-crews.ts'
+import { schemasOfFields } from './resource-schemas.ts'
+
+const settings = schemasOfFields(ownCrewFields)
 
 /** The schemas of automations that are made from sources. */
 export const CREW_SCHEMAS = {
@@ -91,12 +97,10 @@ export const CREW_SCHEMAS = {
     ended_at: perhapsMoment,
   }),
   Deployments: closed({ deployments: list(schema('Deployment')) }),
-  DeployAgainRequest: {
-    type: 'object',
-    additionalProperties: false,
-    description: 'Without a number, the newest source with the settings and variables of now.',
-    properties: { roll_back_to: { ...integer, minimum: 1 } },
-  },
+  DeployAgainRequest: schemaOfBody(
+    againBody,
+    'Without a number, the newest source with the settings and variables of now.',
+  ),
   CrewLog: closed({
     text,
     is_cut: { type: 'boolean', description: 'Its beginning is no longer kept.' },
@@ -109,12 +113,7 @@ export const CREW_SCHEMAS = {
     updated_at: moment,
   }),
   CrewVariables: closed({ variables: list(schema('CrewVariable')) }),
-  CrewVariableRequest: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['value'],
-    properties: { value: text, secret: { type: 'boolean', default: false } },
-  },
+  CrewVariableRequest: schemaOfBody(variableBody),
 }
 
 const COMMON = {

@@ -1,5 +1,5 @@
 import { crewDefinitionSchema } from '../../../platform/definitions/crew-definition-schema.ts'
-import { toJsonSchema } from '@valibot/to-json-schema'
+import { filesBody } from '../designer/import-routes.ts'
 import { releaseBody } from '../designer/release-routes.ts'
 import { PROJECT_NAME } from '../../../platform/projects/projects.ts'
 import { PROBLEM_LEVELS } from '../../../platform/projects/crewai/report.ts'
@@ -11,6 +11,7 @@ import {
   nullable,
   perhapsMoment,
   schema,
+  schemaOfBody,
   text,
   uuid,
 } from './parts.ts'
@@ -60,13 +61,12 @@ const perhapsNumber = nullable('number')
 
 /** The schemas of what takes the calls of a project. */
 const releaseSchemas = () => ({
-  ReleaseRequest: {
-    ...toJsonSchema(releaseBody, { errorMode: 'ignore', typeMode: 'input' }),
-    description:
-      'The share of the calls that a version takes. `sticky_input` names the input by whose ' +
+  ReleaseRequest: schemaOfBody(
+    releaseBody,
+    'The share of the calls that a version takes. `sticky_input` names the input by whose ' +
       'value calls are chosen, so that equal ones get the same version; null: the ' +
       'Idempotency-Key or, without one, chance.',
-  },
+  ),
   Release: closed({
     running_version: nullable('integer', { description: 'Null: the project has no automation.' }),
     shared: {
@@ -129,7 +129,7 @@ export const designerSchemas = () => ({
   VersionSummary: closed(versionSummary),
   Version: closed({ ...versionSummary, definition }),
   VersionList: page('versions', 'VersionSummary'),
-  ImportRequest: closed({ files: { type: 'object', additionalProperties: text } }),
+  ImportRequest: schemaOfBody(filesBody),
   ImportProblem: closed(importProblem),
   ImportPreview: closed({
     definition: { anyOf: [definition, { type: 'null' }] },

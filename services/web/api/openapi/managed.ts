@@ -1,20 +1,19 @@
+import { managed } from '../designer/managed-routes.ts'
 import {
   body,
   closed,
   integer,
   json,
-  list,
   parameter,
   problem,
   refusedTokens,
+  schemaOfBody,
   text,
 } from './parts.ts'
 
-const row = { kind: { ...text, description: 'Such as `webhook`.' }, id: text }
-
 /** The schemas of what files keep. */
 export const MANAGED_SCHEMAS = {
-  ManagedRequest: closed({ resources: list(closed(row)) }),
+  ManagedRequest: schemaOfBody(managed),
   Managed: closed({
     managed_by: text,
     begun: { ...integer, description: 'The resources that were not managed by it before.' },

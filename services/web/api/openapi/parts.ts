@@ -1,3 +1,13 @@
+import { toJsonSchema } from '@valibot/to-json-schema'
+import type * as v from 'valibot'
+
+/** Returns the JSON Schema of a body as a client sends it, from the schema that parses it. */
+export const schemaOfBody = (parser: v.GenericSchema, description?: string): object => {
+  const options = { target: 'draft-2020-12', typeMode: 'input', errorMode: 'ignore' } as const
+  const { $schema: _, ...converted } = toJsonSchema(parser, options)
+  return description === undefined ? converted : { ...converted, description }
+}
+
 /** Refers to a schema of the document. */
 export const schema = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 

@@ -1,7 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { closed, integer, list as listOf, nullable, schema, text, uuid } from './parts.ts'
-import type { Field, Identified, Shown } from '../../resources/declaration.ts'
+import type { Field, Fields, Identified, Shown } from '../../resources/declaration.ts'
 import { namesOf } from '../../resources/names.ts'
 
 /** Returns the schemas of a resource: of its rows, and of what is sent. */
@@ -16,7 +16,9 @@ export function schemasOf<Owner, Row extends Identified>({
 }: Shown<Owner, Row>): Record<string, object> {
   const { type, list } = namesOf(kind)
   const all = Object.entries<Field>(fields)
-  const shown = all.filter(([, { look }]) => !look.control.isSecret)
+  const shown = schemasOfFields(
+    Object.fromEntries(all.filter(([, { look }]) => !look.control.isSecret)),
+  )
   const row = {
     id: ID_SCHEMAS[id],
     version: {
@@ -24,7 +26,7 @@ export function schemasOf<Owner, Row extends Identified>({
       description: 'Another one after each change; for `If-Match`.',
     },
     ...schemasOfFacts(under.facts),
-    ...Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
+    ...shown,
     ...schemasOfFacts(facts),
     managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
   }
@@ -38,9 +40,7 @@ export function schemasOf<Owner, Row extends Identified>({
         required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
         properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
       },
-      [`${type}Values`]: closed(
-        Object.fromEntries(shown.map(([name, each]) => [name, schemaOf(each)])),
-      ),
+      [`${type}Values`]: closed(shown),
     }),
     [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
     ...(once && { [`${type}WithSecret`]: closed({ ...row, ...once }) }),
@@ -58,6 +58,10 @@ const shownOnce = { ...text, description: 'Shown in this answer, and never again
 
 const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
   Object.fromEntries(Object.entries(facts).map(([name, [described]]) => [name, described]))
+
+/** Returns the JSON Schemas of the values of fields, as answers have them. */
+export const schemasOfFields = (fields: Fields): Record<string, object> =>
+  Object.fromEntries(Object.entries(fields).map(([name, each]) => [name, schemaOf(each)]))
 
 /** Returns the JSON Schema of a field's value, as answers have it. */
 function schemaOf({ look, ...field }: Field): object {

@@ -16,7 +16,9 @@ const BY_GROUPS =
 /** Lets people leave an organization; what they made stays. */
 export function leaveRoutes(deps: WebDeps, readPage: ReadAccountPage): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'organization-left': 'You have left the organization.',
+  })
   const audited = createAudited(sql)
   const path = '/account/organizations/:organizationId/leave'
 

@@ -13,7 +13,6 @@ import { cookieNames, cookieOptions } from '../../gate/callers/cookies.ts'
 import { sessionToken } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { displayRoutes } from './display-routes.ts'
 import { leaveRoutes } from './leave-routes.ts'
 import { accountPage } from './page.ts'
@@ -23,13 +22,15 @@ import { createRoom } from '../frame/room.ts'
 /** Serves a person's own account, whatever the organization: memberships and sessions. */
 export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'session-ended': 'The session has ended.',
+  })
   const audited = createAudited(sql)
 
   const readPage: ReadAccountPage = async (c, problem) => {
     const { session } = c.var
     const sessions = await listSessions(sql, session.user.id)
-    const notice = problem ? undefined : noticeOf(c.req.query('notice'))
+    const notice = problem ? undefined : c.var.notice
     return { session, sessions, notice, problem }
   }
 

@@ -11,18 +11,27 @@ import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
-import { approvalsPage } from './page.ts'
 import { createRoom } from '../frame/room.ts'
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { ListedApproval } from '../../../platform/runs/run-approvals.ts'
+import { approvalForms } from '../frame/approval-forms.ts'
+import { plural, shortId } from '../frame/format.ts'
+import { page } from '../frame/layout.ts'
+import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
 
 /** Serves what waits for the people of an organization, and takes their decisions. */
 export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'approval-decided': 'The decision is saved. The run continues.',
+  })
 
-  room.page('viewer', '/approvals', async (c, notice) => {
+  room.page('viewer', '/approvals', async (c) => {
     const approvals = await listApprovals(sql, c.var.session.user.organizationId)
-    return c.html(approvalsPage({ session: c.var.session, approvals, notice }))
+    return c.html(approvalsPage({ session: c.var.session, approvals, notice: c.var.notice }))
   })
 
   const path = '/automations/:automationId/executions/:kickoffId/approval'
@@ -64,4 +73,50 @@ function textOf(fields: URLSearchParams, decision: string): string | undefined {
   const field = { edit: 'output', reject: 'reason' }[decision]
   const text = field === undefined ? '' : (fields.get(field) ?? '').replaceAll('\r\n', '\n')
   return text.trim() === '' && decision !== 'edit' ? undefined : text
+}
+
+/** What waits for the people of an organization. */
+interface ApprovalsPage {
+  readonly session: Session
+  readonly approvals: readonly ListedApproval[]
+  readonly notice?: string | undefined
+  readonly problem?: string | undefined
+}
+
+/** The outputs of tasks that people decide about. */
+function approvalsPage({ session, approvals, notice, problem }: ApprovalsPage): Html {
+  return page(
+    { title: 'Approvals', session, current: '/approvals' },
+    html`<div class="page-head">
+        <div>
+          <h1>Approvals</h1>
+          <p class="hint">${plural(approvals.length, 'run')} of ${session.organization} waiting</p>
+        </div>
+      </div>
+      ${noticeBox(notice)} ${problemBox(problem)}
+      ${
+        approvals.length > 0
+          ? approvals.map((each) => approvalSection(session, each))
+          : html`<section class="card" aria-label="Approvals">
+              ${emptyState(
+                'check',
+                'Nothing waits',
+                'Runs wait here when one of their tasks asks for a person (human_input).',
+              )}
+            </section>`
+      }`,
+  )
+}
+
+function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html {
+  const { automationId, automationName, runId, task } = approval
+  const path = runPath({ automationId }, { id: runId })
+  const [heading, run] = [`approval-${runId}`, `run-${runId}`]
+  return html`<section class="card" aria-labelledby="${heading} ${run}">
+    <div class="card-head">
+      <h2 id="${heading}">${automationName}: <span class="mono">${task}</span></h2>
+      <a id="${run}" href="${path}" title="${runId}">Run ${shortId(runId)}</a>
+    </div>
+    ${approvalForms({ approval, path, csrfToken, back: 'approvals' })}
+  </section>`
 }

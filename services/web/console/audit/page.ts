@@ -7,7 +7,7 @@ import { page as frame } from '../frame/layout.ts'
 import { filterBar } from '../frame/lists/filter-bar.ts'
 import { countLine, isEmpty, nothingHere, pager, queryOf } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { emptyState, pill, time } from '../frame/parts.ts'
+import { emptyState, listTable, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** What an address of the page asks for. */
@@ -22,7 +22,7 @@ export interface AuditQuery {
 }
 
 /** One page of the audit. */
-export interface AuditPage {
+interface AuditPage {
   readonly session: Session
   readonly query: AuditQuery
   readonly page: Page<ListedEntry>
@@ -97,23 +97,7 @@ const noRows = (list: PagedList): Html =>
     : nothingHere(list)
 
 const table = (entries: readonly ListedEntry[]): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Entries of the audit
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">When</th>
-        <th scope="col">Who</th>
-        <th scope="col">What</th>
-        <th scope="col">On what</th>
-        <th scope="col">From</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${entries.map(row)}
-    </tbody>
-  </table>`
+  listTable('Entries of the audit', ['When', 'Who', 'What', 'On what', 'From'], entries.map(row))
 
 const KINDS = {
   person: 'a person',

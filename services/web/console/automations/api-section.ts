@@ -11,7 +11,7 @@ import { copyable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The automation whose API the section explains. */
-export interface ApiSection {
+interface ApiSection {
   readonly automation: Automation
   readonly fields: readonly InputField[]
   readonly oauth: AutomationOauth | undefined

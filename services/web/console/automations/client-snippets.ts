@@ -3,7 +3,7 @@ import type { Inputs } from '../../../platform/definitions/input-declarations.ts
 import { shellWord } from '../../../shared/shell-word.ts'
 
 /** The automation that the programs call, and the client that calls it. */
-export interface SnippetTarget {
+interface SnippetTarget {
   readonly apiUrl: string
   /** Values for a reader to replace. */
   readonly inputs: Inputs

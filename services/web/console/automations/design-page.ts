@@ -9,10 +9,9 @@ import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { emptyState, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { crewSection } from './crew-section.ts'
 
 /** What an automation does, as its route reads it. */
-export interface DesignPage {
+interface DesignPage {
   readonly session: Session
   readonly automation: Automation
   readonly definition: CrewDefinition
@@ -107,3 +106,14 @@ function roleOf(agents: CrewDefinition['agents'], key: string | undefined): stri
   if (key === undefined) return 'The manager gives it to agents'
   return agents.find((agent) => agent.key === key)?.role ?? key
 }
+
+/** The way from the page of an automation to the crew that it is made of. */
+const crewSection = ({ automationId }: Pick<Automation, 'automationId'>): Html =>
+  html`<section class="card" aria-labelledby="crew">
+    <div class="card-head"><h2 id="crew">Crew</h2></div>
+    <p class="hint">It runs a program of yours, made from a source.</p>
+    <p>
+      <a class="button" href="/automations/${automationId}/deployments">Deployments</a>
+      <a class="button" href="/automations/${automationId}/environment">Environment</a>
+    </p>
+  </section>`

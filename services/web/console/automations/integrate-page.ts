@@ -9,11 +9,10 @@ import { page } from '../frame/layout.ts'
 import type { Html } from '../frame/parts.ts'
 import { apiSection } from './api-section.ts'
 import type { SnippetsFor } from './client-snippets.ts'
-import { schedulesSection } from './schedules-section.ts'
 import { webhooksSection } from './webhooks-section.ts'
 
 /** What other systems need to know of an automation, as its route reads it. */
-export interface IntegratePage {
+interface IntegratePage {
   readonly session: Session
   readonly automation: Automation
   readonly fields: readonly InputField[]
@@ -48,3 +47,24 @@ const addressSection = ({ automationId, slug }: Automation): Html =>
       <dd class="mono">${slug}</dd>
     </dl>
   </section>`
+
+/** The ways to the schedules and the triggers of an automation. */
+const schedulesSection = ({ automation }: { readonly automation: Automation }): Html =>
+  html`<section class="card" aria-labelledby="schedules">
+      <div class="card-head"><h2 id="schedules">Schedules</h2></div>
+      <p class="hint">Runs can start by themselves, at the times of a clock.</p>
+      <p>
+        <a class="button" href="/automations/${automation.automationId}/schedules"
+          >Manage schedules</a
+        >
+      </p>
+    </section>
+    <section class="card" aria-labelledby="triggers">
+      <div class="card-head"><h2 id="triggers">Triggers</h2></div>
+      <p class="hint">Events of other systems, such as GitHub or Stripe, can start runs.</p>
+      <p>
+        <a class="button" href="/automations/${automation.automationId}/triggers"
+          >Manage triggers</a
+        >
+      </p>
+    </section>`

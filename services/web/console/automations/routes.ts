@@ -4,13 +4,23 @@ import { findRun } from '../../../platform/runs/runs.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { automationsPage } from './list-page.ts'
 import { automationPage } from './page.ts'
 import { createPageReader } from './read-page.ts'
 import { toTexts } from '../frame/start-form.ts'
 import { startRoutes } from './start-routes.ts'
 import { tabRoutes } from './tab-routes.ts'
 import { createRoom } from '../frame/room.ts'
+import { html } from 'hono/html'
+import type { AutomationActivity } from '../../../platform/runs/activity.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import type { Page, PageRequest } from '../../../shared/postgres/paging.ts'
+import { page as frame } from '../frame/layout.ts'
+import { newAutomation, noAutomations } from '../frame/lists/no-automations.ts'
+import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
+import type { PagedList } from '../frame/lists/pager.ts'
+import { automationsTable } from '../frame/lists/automations-table.ts'
+import { noticeBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
 
 /** Serves the list of automations, and the pages of each with their forms. */
 export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -18,22 +28,54 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
   const room = createRoom(deps)
   const readPage = createPageReader(deps)
 
-  room.page('viewer', '/automations', async (c, notice) => {
-    const { session } = c.var
+  room.page('viewer', '/automations', async (c) => {
+    const { session, notice } = c.var
     const request = readPageRequest(c, isUuidCursor)
     const page = await listAutomationActivity(sql, session.user.organizationId, request)
     return c.html(automationsPage({ session, page, request, notice }))
   })
 
-  room.page('viewer', '/automations/:automationId', async (c, notice) => {
+  room.page('viewer', '/automations/:automationId', async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const page = await readPage(c, automation)
     const earlier = await findRun(sql, automation.id, c.req.query('from') ?? '')
     const startForm = earlier && { inputs: toTexts(earlier.inputs) }
-    return c.html(automationPage({ ...page, startForm, notice }))
+    return c.html(automationPage({ ...page, startForm, notice: c.var.notice }))
   })
 
   room.routes.route('/', startRoutes(deps, readPage))
   room.routes.route('/', tabRoutes(deps))
   return room.routes
 }
+
+/** One page of the list of automations. */
+interface AutomationsPage {
+  readonly session: Session
+  readonly page: Page<AutomationActivity>
+  readonly request: PageRequest
+  readonly notice?: string | undefined
+}
+
+/** The list of automations, by page and by search. */
+function automationsPage(view: AutomationsPage): Html {
+  const { session, page, request, notice } = view
+  const list = { path: '/automations', noun: 'automation', page, request }
+  return frame(
+    { title: 'Automations', session, current: '/automations' },
+    html`<div class="page-head">
+        <div>
+          <h1>Automations</h1>
+          <p class="hint">${countLine(list, ` of ${session.organization}`)}</p>
+        </div>
+        ${searchBox(list)}
+        <div class="buttons push">${newAutomation()}</div>
+      </div>
+      ${noticeBox(notice)}
+      <section class="card flush" aria-label="Automations">
+        ${page.items.length > 0 ? automationsTable(page.items) : noRows(list)}
+      </section>
+      ${pager(list)}`,
+  )
+}
+
+const noRows = (list: PagedList): Html => (isEmpty(list) ? noAutomations() : nothingHere(list))

@@ -11,7 +11,7 @@ import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
-import { budgetsSection } from './budgets-section.ts'
+import { budgetPill, budgetUse, periodName } from '../frame/budget-use.ts'
 
 /** The settings of an automation, as its routes read them. */
 export interface SettingsPage {
@@ -126,5 +126,37 @@ function lifeSection({ session, automation, life }: SettingsPage): Html {
           })
     }
     <p><a class="button danger" href="${path}/delete">Delete the automation</a></p>
+  </section>`
+}
+
+/** The automation whose budgets the section shows. */
+interface BudgetsSection {
+  readonly automation: Automation
+  readonly budgets: readonly Budget[]
+}
+
+/** The limits on what the models of an automation cost. */
+function budgetsSection({ automation, budgets }: BudgetsSection): Html {
+  const path = `/automations/${automation.automationId}/budgets`
+  return html`<section class="card" aria-labelledby="budgets">
+    <div class="card-head"><h2 id="budgets">Budgets</h2></div>
+    ${
+      budgets.length > 0
+        ? html`<ul class="plan">
+            ${budgets.map(
+              (budget) =>
+                html`<li>
+                  <strong>${periodName(budget.period)}</strong> ${budgetPill(budget)}
+                  ${budgetUse(budget)}
+                </li>`,
+            )}
+          </ul>`
+        : html`<p class="hint">
+            This automation has no budget of its own. Those of the organization apply.
+          </p>`
+    }
+    <p>
+      <a class="button" href="${path}">${budgets.length > 0 ? 'Manage budgets' : 'Set a budget'}</a>
+    </p>
   </section>`
 }

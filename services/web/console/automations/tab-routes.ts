@@ -11,7 +11,6 @@ import { automationUrl } from '../../api/automation/automation-urls.ts'
 import { automationEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
 import { createSnippets } from './client-snippets.ts'
 import { designPage } from './design-page.ts'
@@ -28,7 +27,9 @@ const CONCURRENCY_PROBLEM =
 export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'limit-saved': 'The limit is saved. It applies from the next run on.',
+  })
   const snippetsFor = createSnippets()
 
   room.page('viewer', '/automations/:automationId/integrate', async (c) => {
@@ -63,7 +64,7 @@ export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
 
   room.page('viewer', '/automations/:automationId/settings', async (c) => {
     const page = await readSettings(c, await getOwnAutomation(c, sql))
-    return c.html(settingsPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
+    return c.html(settingsPage({ ...page, notice: c.var.notice }))
   })
 
   room.form('admin', '/automations/:automationId/concurrency', async (c) => {

@@ -6,7 +6,7 @@ import { statePill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The automation whose webhooks the section shows. */
-export interface WebhooksSection {
+interface WebhooksSection {
   readonly automation: Automation
   readonly webhooks: readonly Webhook[]
 }

@@ -17,7 +17,7 @@ export const toTyped = (budget: Budget | undefined): TypedLimits => ({
 })
 
 /** Limits that were read from a form, or what is wrong; null: no limit at all. */
-export type ReadBudget = { readonly typed: TypedLimits } & (
+type ReadBudget = { readonly typed: TypedLimits } & (
   | { readonly limits: BudgetLimits | null }
   | { readonly problem: string }
 )

@@ -8,13 +8,13 @@ import { budgetPill, budgetUse, periodName } from '../frame/budget-use.ts'
 import { count, plural } from '../frame/format.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
-import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
+import { csrfField, listTable, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { toTyped } from './form.ts'
 import type { TypedLimits } from './form.ts'
 
 /** A form that was refused. */
-export interface RefusedBudget {
+interface RefusedBudget {
   readonly period: BudgetPeriod
   readonly typed: TypedLimits
   readonly problem: string
@@ -137,22 +137,11 @@ function ofAutomations({ budgets }: BudgetsPage): Html | string {
   }
   return html`<section class="card flush" aria-labelledby="automations">
     <div class="card-head"><h2 id="automations">Of automations</h2></div>
-    <table class="list">
-      <caption class="unseen">
-        Budgets of automations
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Automation</th>
-          <th scope="col">Period</th>
-          <th scope="col">Used</th>
-          <th scope="col">Waiting</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${others.map(automationRow)}
-      </tbody>
-    </table>
+    ${listTable(
+      'Budgets of automations',
+      ['Automation', 'Period', 'Used', 'Waiting'],
+      others.map(automationRow),
+    )}
   </section>`
 }
 

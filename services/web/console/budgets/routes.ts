@@ -19,6 +19,7 @@ import type { BudgetsPage } from './page.ts'
 const OF_AUTOMATION = '/automations/:automationId/budgets'
 
 const NOTICES = {
+  'budget-run-resumed': 'The run is resumed.',
   'budget-saved': 'The budget is saved. It applies from the next model call on.',
   'budget-deleted': 'The budget is deleted, with what it had counted.',
   'budget-resumed': 'The runs are resumed. Those for which there is no room yet will wait again.',
@@ -45,8 +46,8 @@ export function budgetPageRoutes(deps: WebDeps): Hono<SignedIn> {
 }
 
 function addBudgets({ page, action }: Room, sql: Database, path: string): void {
-  page('viewer', path, async (c, notice) =>
-    c.html(budgetsPage({ ...(await readPage(c, sql)), notice })),
+  page('viewer', path, async (c) =>
+    c.html(budgetsPage({ ...(await readPage(c, sql)), notice: c.var.notice })),
   )
 
   action('admin', `${path}/:period`, {

@@ -13,14 +13,29 @@ import type { ConnectionService } from './service.ts'
 import { createRoom } from '../frame/room.ts'
 import { bindingOf } from './session-binding.ts'
 
+const NOTICES = {
+  'connection-saved': 'The connection is saved.',
+  'connection-ended':
+    'The connection is saved, and its token ended, because it would have gone elsewhere: ' +
+    'connect it again.',
+  'connection-revoked': 'The tokens are revoked at the provider and deleted here.',
+  'connection-forgotten':
+    'The tokens are deleted here. The provider has no way to revoke them: end the access in ' +
+    'your account there.',
+  'connection-not-revoked':
+    'The tokens are deleted here, but the provider could not be told: end the access in your ' +
+    'account there.',
+  'connection-deleted': 'The connection is deleted.',
+}
+
 /** Serves the page of a connection; changes, connects, tests, revokes and deletes it. */
 export function connectionPageRoutes(deps: WebDeps, service: ConnectionService): Hono<SignedIn> {
-  const room = createRoom(deps)
+  const room = createRoom(deps, NOTICES)
   const path = '/connections/:id'
 
-  room.page('viewer', path, async (c, notice) => {
+  room.page('viewer', path, async (c) => {
     const connection = await getConnection(c, deps)
-    return c.html(await show(c, service, { connection, notice }))
+    return c.html(await show(c, service, { connection, notice: c.var.notice }))
   })
 
   room.form('admin', path, async (c) => {
@@ -54,7 +69,7 @@ export function connectionPageRoutes(deps: WebDeps, service: ConnectionService):
     const connection = await getConnection(c, deps)
     const revocation = await service.revoke(c.var.actor, connection)
     note(c, 'connection_revoked', connection.id)
-    return c.redirect(`/connections/${connection.id}?notice=connection-${NOTICES[revocation]}`, 303)
+    return c.redirect(`/connections/${connection.id}?notice=connection-${REVOKED[revocation]}`, 303)
   })
 
   room.form('admin', `${path}/delete`, async (c) => {
@@ -67,7 +82,7 @@ export function connectionPageRoutes(deps: WebDeps, service: ConnectionService):
   return room.routes
 }
 
-const NOTICES = {
+const REVOKED = {
   revoked: 'revoked',
   not_authorized: 'revoked',
   unsupported: 'forgotten',

@@ -9,7 +9,7 @@ import { findShape } from './shapes.ts'
 import type { TextName } from './texts.ts'
 
 /** The form of a connection, with what was typed and what is wrong with it. */
-export interface ConnectionForm {
+interface ConnectionForm {
   readonly session: Session
   readonly action: string
   readonly verb: string

@@ -21,7 +21,7 @@ export interface TypedConnection {
 }
 
 /** A form of a connection, read. */
-export interface ReadConnection {
+interface ReadConnection {
   readonly typed: TypedConnection
   readonly clientSecret: string
   readonly token: string

@@ -5,13 +5,13 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
+import { emptyState, listTable, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { providerName } from './shapes.ts'
 import { lifeOf, stateOf, statePill } from './state.ts'
 
 /** One page of the list of connections. */
-export interface ConnectionsPage {
+interface ConnectionsPage {
   readonly session: Session
   readonly page: Page<OauthConnection>
   readonly request: PageRequest
@@ -64,22 +64,11 @@ function noRows(list: PagedList, isServed: boolean): Html {
 }
 
 function connectionsTable(connections: readonly OauthConnection[]): Html {
-  return html`<table class="list">
-    <caption class="unseen">
-      Connections
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">State</th>
-        <th scope="col">Token</th>
-        <th scope="col">Goes to</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${connections.map(connectionRow)}
-    </tbody>
-  </table>`
+  return listTable(
+    'Connections',
+    ['Name', 'State', 'Token', 'Goes to'],
+    connections.map(connectionRow),
+  )
 }
 
 function connectionRow(connection: OauthConnection): Html {

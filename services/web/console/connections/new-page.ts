@@ -9,7 +9,7 @@ import type { OfferedProviders } from './service.ts'
 import { providerName, SHAPES } from './shapes.ts'
 
 /** The choice of what to connect to. */
-export interface ChoosePage {
+interface ChoosePage {
   readonly session: Session
   /** The operator's providers; undefined: the OAuth service did not answer. */
   readonly offered: OfferedProviders | undefined
@@ -65,7 +65,7 @@ const choices = (title: string, parameter: string, offered: readonly Choice[]): 
   </section>`
 
 /** The form of a new connection, with what was typed. */
-export interface NewConnectionPage {
+interface NewConnectionPage {
   readonly session: Session
   readonly typed: TypedConnection
   readonly callbackUrl: string | undefined

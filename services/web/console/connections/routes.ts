@@ -3,7 +3,6 @@ import { pageConnections } from '../../../platform/connections/oauth-connections
 import { AppError, toAppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { callbackUrlOf, connectionPageRoutes, note, sendToProvider } from './connection-routes.ts'
 import { fieldProblemsOf, newConnection, readConnectionForm, toBody } from './form.ts'
 import { connectionsPage } from './list-page.ts'
@@ -15,7 +14,10 @@ import { createRoom } from '../frame/room.ts'
 
 /** Serves the connections of an organization to its members. */
 export function connectionRoutes(deps: WebDeps): Hono<SignedIn> {
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'connection-created': 'The connection is created. You can test it here.',
+    'connection-connected': 'The connection is connected. Tools can use it from now on.',
+  })
   const service = createConnectionService(deps)
   const context = { deps, service }
 
@@ -80,7 +82,7 @@ async function listPage(
   const { session } = c.var
   const request = readPageRequest(c, isNameCursor)
   const page = await pageConnections(deps.sql, session.user.organizationId, request)
-  const notice = noticeOf(c.req.query('notice'))
+  const notice = c.var.notice
   return connectionsPage({ session, page, request, isServed: service.isThere, notice, problem })
 }
 

@@ -14,7 +14,7 @@ import type { WebDeps } from '../../context.ts'
 import { bindingOf } from './session-binding.ts'
 
 /** Which connection of which organization. */
-export type ConnectionKey = Pick<OauthConnection, 'id' | 'organizationId'>
+type ConnectionKey = Pick<OauthConnection, 'id' | 'organizationId'>
 
 const providers = v.object({
   providers: v.array(v.object({ name: v.string(), scopes: v.array(v.string()) })),

@@ -7,7 +7,7 @@ import { pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 /** The state of a connection: in a word or two, and what to do about it. */
-export interface ConnectionState {
+interface ConnectionState {
   readonly tone: Tone
   readonly word: string
   /** undefined: nothing needs to be done. */

@@ -20,7 +20,7 @@ import { emptyState, noticeBox, viewAll, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The figures of an organization. */
-export interface DashboardPage {
+interface DashboardPage {
   readonly session: Session
   readonly notice?: string | undefined
   readonly warning?: string | undefined

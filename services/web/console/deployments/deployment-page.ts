@@ -7,7 +7,7 @@ import { noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { deployerOf, crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
 
 const LOG_CHARACTERS_SHOWN = 40_000

@@ -5,7 +5,6 @@ import type { LogStream } from '../../../platform/crews/crew-logs.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { deploymentPage, deploymentParts } from './deployment-page.ts'
 import type { DeploymentPage } from './deployment-page.ts'
 import { deploymentPath, getOwnDeployment } from './own-crew.ts'
@@ -26,7 +25,7 @@ export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
       crew,
       deployment,
       logs: { build, crew: crewLog },
-      notice: noticeOf(c.req.query('notice')),
+      notice: c.var.notice,
     }
   }
 

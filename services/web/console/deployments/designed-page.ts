@@ -4,7 +4,7 @@ import type { RunVersion, VersionSummary } from '../../../platform/projects/proj
 import type { Session } from '../../../platform/people/sessions.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
-import { automationReason, pill, time } from '../frame/parts.ts'
+import { automationReason, listTable, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** An automation that runs a version of a project. */
@@ -46,32 +46,22 @@ const table = (
   project: string,
   { running, versions }: Pick<DesignedPage, 'running' | 'versions'>,
 ): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Published versions
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Version</th>
-        <th scope="col">State</th>
-        <th scope="col">Published</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${versions.map(
-        ({ number, publishedAt, note }) =>
-          html`<tr>
-            <td class="lead">
-              <a href="${project}/versions/${number}">Version ${number}</a>
-              ${note === null ? '' : html`<span class="sub">${note}</span>`}
-            </td>
-            <td class="state">
-              ${number === running.number ? pill('good', 'runs') : pill('idle', 'replaced')}
-            </td>
-            <td data-label="Published" class="quiet">
-              ${publishedAt === null ? '–' : time(publishedAt)}
-            </td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  listTable(
+    'Published versions',
+    ['Version', 'State', 'Published'],
+    versions.map(
+      ({ number, publishedAt, note }) =>
+        html`<tr>
+          <td class="lead">
+            <a href="${project}/versions/${number}">Version ${number}</a>
+            ${note === null ? '' : html`<span class="sub">${note}</span>`}
+          </td>
+          <td class="state">
+            ${number === running.number ? pill('good', 'runs') : pill('idle', 'replaced')}
+          </td>
+          <td data-label="Published" class="quiet">
+            ${publishedAt === null ? '–' : time(publishedAt)}
+          </td>
+        </tr>`,
+    ),
+  )

@@ -2,18 +2,20 @@ import { html } from 'hono/html'
 import type { CrewVariable } from '../../../platform/crews/crew-variables.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
-import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
+import { csrfField, emptyState, listTable, noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
 
 /** The variables of a crew, as the page shows them. */
-export interface EnvironmentPage {
+interface EnvironmentPage {
   readonly session: Session
   readonly crew: OwnCrew
   readonly variables: readonly CrewVariable[]
+  /** What is said of those that files keep. */
+  readonly managed: Html | string
   readonly notice?: string | undefined
   readonly problem?: string | undefined
   /** The name that was typed in a form that was refused. */
@@ -22,7 +24,7 @@ export interface EnvironmentPage {
 
 /** The page with the environment of a crew. */
 export function environmentPage(view: EnvironmentPage): Html {
-  const { session, crew, variables, notice, problem } = view
+  const { session, crew, variables, managed, notice, problem } = view
   const { automation } = crew
   const path = automationPath(automation)
   return page(
@@ -34,7 +36,7 @@ export function environmentPage(view: EnvironmentPage): Html {
           ${postButton(session, { action: `${path}/crew/deploy-again`, text: 'Deploy again' })}
         </div>
       </div>
-      ${noticeBox(notice)} ${problemBox(problem)}
+      ${noticeBox(notice)} ${managed} ${problemBox(problem)}
       <div class="columns">
         <section class="card flush" aria-labelledby="variables">
           <div class="card-head"><h2 id="variables">Variables</h2></div>
@@ -55,38 +57,27 @@ export function environmentPage(view: EnvironmentPage): Html {
 }
 
 const table = ({ session, variables }: EnvironmentPage, path: string): Html =>
-  html`<table class="list">
-      <caption class="unseen">
-        Variables
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Value</th>
-          <th scope="col">Set</th>
-          <th scope="col"><span class="unseen">Delete</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${variables.map(
-          ({ name, value, updatedAt }) =>
-            html`<tr>
-              <td class="lead mono">${name}</td>
-              <td data-label="Value" class="mono break">
-                ${value === null ? html`<span class="quiet">secret</span>` : value}
-              </td>
-              <td data-label="Set">${time(updatedAt)}</td>
-              <td>
-                ${finalForm(session, {
-                  action: `${path}/environment/delete`,
-                  what: `Delete ${name}`,
-                  fields: { name },
-                })}
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+  html`${listTable(
+      'Variables',
+      ['Name', 'Value', 'Set', ['unseen', 'Delete']],
+      variables.map(
+        ({ name, value, updatedAt }) =>
+          html`<tr>
+            <td class="lead mono">${name}</td>
+            <td data-label="Value" class="mono break">
+              ${value === null ? html`<span class="quiet">secret</span>` : value}
+            </td>
+            <td data-label="Set">${time(updatedAt)}</td>
+            <td>
+              ${finalForm(session, {
+                action: `${path}/environment/delete`,
+                what: `Delete ${name}`,
+                fields: { name },
+              })}
+            </td>
+          </tr>`,
+      ),
+    )}
     <p class="card-foot hint">
       They hold from the next deployment on. Secrets are never shown again: set one anew to change
       it.

@@ -14,10 +14,10 @@ import {
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
-import { noticeOf } from '../frame/notices.ts'
+import { managedBox } from '../../managed/marks.ts'
 import { environmentPage } from './environment-page.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { createRoom } from '../frame/room.ts'
 
 interface Setting extends ReadVariable {
@@ -27,7 +27,10 @@ interface Setting extends ReadVariable {
 /** Serves the page with the environment of a crew. */
 export function environmentRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'variable-set': 'The variable is set. It applies from the next deployment on.',
+    'variable-deleted': 'The variable is deleted. The next deployment is without it.',
+  })
   const show = createShow(sql)
   const set = createSet(deps)
   const path = '/automations/:automationId/environment'
@@ -81,8 +84,10 @@ const createShow =
   (sql: Database) =>
   async (c: Context<SignedIn>, crew: OwnCrew, refused?: Refused): Promise<Response> => {
     const variables = await listCrewVariables(sql, crew)
-    const notice = noticeOf(c.req.query('notice'))
-    const view = { session: c.var.session, crew, variables, notice, ...refused }
+    const { session, notice } = c.var
+    const ids = variables.map(({ id }) => id)
+    const managed = await managedBox('environment_variable', { sql, session }, ids)
+    const view = { session, crew, variables, managed, notice, ...refused }
     return c.html(environmentPage(view), refused ? 422 : 200)
   }
 

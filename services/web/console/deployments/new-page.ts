@@ -7,7 +7,7 @@ import { sourceField } from './deploy-form.ts'
 import { textField } from './parts.ts'
 
 /** The form of a new automation. */
-export interface NewPage {
+interface NewPage {
   readonly session: Session
   /** Programs run as processes of this machine. */
   readonly runsHere: boolean

@@ -7,11 +7,18 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { byteSize } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { ago, automationReason, emptyState, noticeBox, warningBox } from '../frame/parts.ts'
+import {
+  ago,
+  automationReason,
+  emptyState,
+  listTable,
+  noticeBox,
+  warningBox,
+} from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deploySection } from './deploy-form.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { deployerOf, isOpen, postButton, sourceText, statePill } from './parts.ts'
 
 /** The page of the crew of an automation, as its routes read it. */
@@ -89,33 +96,22 @@ const nothingDeployed = ({ crew }: CrewPage): Html =>
   )
 
 const history = ({ crew: { automation }, deployments, storage }: CrewPage): Html =>
-  html`<table class="list">
-      <caption class="unseen">
-        Deployments
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Deployment</th>
-          <th scope="col">State</th>
-          <th scope="col">Since</th>
-          <th scope="col">By</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${deployments.map(
-          (each) =>
-            html`<tr>
-              <td class="lead">
-                <a href="${deploymentPath(automation, each)}">Deployment ${each.number}</a>
-                <span class="sub">${sourceText(each)}</span>
-              </td>
-              <td class="state">${statePill(each.state)}</td>
-              <td data-label="Since">${ago(each.stateSince)}</td>
-              <td data-label="By">${deployerOf(each)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+  html`${listTable(
+      'Deployments',
+      ['Deployment', 'State', 'Since', 'By'],
+      deployments.map(
+        (each) =>
+          html`<tr>
+            <td class="lead">
+              <a href="${deploymentPath(automation, each)}">Deployment ${each.number}</a>
+              <span class="sub">${sourceText(each)}</span>
+            </td>
+            <td class="state">${statePill(each.state)}</td>
+            <td data-label="Since">${ago(each.stateSince)}</td>
+            <td data-label="By">${deployerOf(each)}</td>
+          </tr>`,
+      ),
+    )}
     <p class="card-foot hint">
       The sources of the last ${SOURCES_KEPT} deployments are kept, and the images of the last
       ${IMAGES_KEPT}: open one to go back to it. ${storageText(storage)}

@@ -8,13 +8,13 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { createReceiver } from '../../intake/source-uploads/receive-source.ts'
 
 /** A form with a source, which is stored. */
-export interface ReceivedForm {
+interface ReceivedForm {
   readonly fields: URLSearchParams
   readonly source: Source
 }
 
 /** Receives a form with a source; `check` may refuse its other fields before it is stored. */
-export type ReceiveForm = (
+type ReceiveForm = (
   c: Context<SignedIn>,
   options: {
     readonly entrypoint: string | null

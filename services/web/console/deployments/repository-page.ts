@@ -6,7 +6,7 @@ import { copyable, csrfField, noticeBox, problemBox, time, warningBox } from '..
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
 
 /** A repository as it was typed. */
@@ -17,11 +17,13 @@ export interface TypedRepository {
 }
 
 /** The page of a repository, as its routes read it. */
-export interface RepositoryPage {
+interface RepositoryPage {
   readonly session: Session
   readonly crew: OwnCrew
   readonly repository: SourceRepository | undefined
   readonly webhookUrl: string
+  /** What is said of one that files keep. */
+  readonly managed: Html | string
   readonly notice?: string | undefined
   /** Why the form was refused. */
   readonly problem?: string | undefined
@@ -38,8 +40,8 @@ export function repositoryPage(view: RepositoryPage): Html {
     { title: `Git repository of ${automation.name}`, session, current: '/automations' },
     html`${crumbs(automation)} ${noticeBox(notice)}
       <div class="page-head"><h1>Git repository of ${automation.name}</h1></div>
-      ${view.repository ? pullSection(view, view.repository) : ''} ${formSection(view)}
-      ${view.repository ? webhookSection(view, view.repository) : ''}`,
+      ${view.managed} ${view.repository ? pullSection(view, view.repository) : ''}
+      ${formSection(view)} ${view.repository ? webhookSection(view, view.repository) : ''}`,
   )
 }
 

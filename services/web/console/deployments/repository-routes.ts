@@ -10,9 +10,9 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createRepositoryChanges, webhookUrlOf } from '../../api/crews/change-repository.ts'
 import type { GivenRepository } from '../../api/crews/change-repository.ts'
-import { noticeOf } from '../frame/notices.ts'
+import { managedBox } from '../../managed/marks.ts'
 import { automationPath, getOwnCrew } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { pullSection, repositoryPage } from './repository-page.ts'
 import type { TypedRepository } from './repository-page.ts'
 import { createRoom } from '../frame/room.ts'
@@ -22,7 +22,12 @@ const PATH = '/automations/:automationId/crew-repository'
 /** Serves the page with the Git repository of an automation. */
 export function repositoryPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'repository-saved': 'The repository is saved. Pull it to deploy its project.',
+    'repository-pull': 'The repository is being pulled. The result appears here.',
+    'repository-removed': 'The repository is removed with its secrets. What is deployed stays.',
+    'repository-webhook-removed': 'The webhook is removed. Pushes are refused from now on.',
+  })
   const changes = createRepositoryChanges(deps)
   const show = createShow(deps, sql)
   const back = (c: Context<SignedIn>, { automation }: OwnCrew, notice: string) =>
@@ -77,10 +82,11 @@ interface Shown {
 function createShow(deps: WebDeps, sql: Database) {
   return async (c: Context<SignedIn>, crew: OwnCrew, shown: Shown = {}): Promise<Response> => {
     const repository = await findRepository(sql, crew)
-    const notice = noticeOf(c.req.query('notice'))
+    const { session, notice } = c.var
+    const managed = await managedBox('git_source', { sql, session }, [crew.automation.automationId])
     const webhookUrl = webhookUrlOf(deps, crew)
     c.header('cache-control', 'no-store')
-    const view = { session: c.var.session, crew, repository, notice, webhookUrl, ...shown }
+    const view = { session, crew, repository, managed, notice, webhookUrl, ...shown }
     return c.html(repositoryPage(view), shown.problem === undefined ? 200 : 422)
   }
 }

@@ -18,7 +18,6 @@ import { forgetSources } from '../../../platform/crews/sources.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
 import { deploymentPageRoutes } from './deployment-routes.ts'
 import { designedPage } from './designed-page.ts'
@@ -96,7 +95,7 @@ function createReader({ sql, config }: WebDeps) {
       },
       runsHere: config.CREW_PROCESSES,
       apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
-      notice: noticeOf(c.req.query('notice')),
+      notice: c.var.notice,
     }
   }
 }
@@ -120,7 +119,12 @@ const ACTIONS = [
 /** What is done to a crew as it is, up to its end. */
 function lifeRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'crew-restart': 'The crew is being restarted. Runs in progress are finished first.',
+    'crew-stop': 'It is being stopped. Runs wait until it is started again.',
+    'crew-start': 'It is being started.',
+    'automation-removed': 'The automation is being deleted, with all that belongs to it.',
+  })
   const path = '/automations/:automationId'
 
   room.form('editor', `${path}/crew/deploy-again`, async (c) => {

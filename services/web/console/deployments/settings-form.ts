@@ -28,7 +28,7 @@ export function toTyped(settings: CrewSettings): TypedSettings {
 }
 
 /** A form that was read: what is typed, and what it means or what is wrong with which field. */
-export interface ReadSettings {
+interface ReadSettings {
   readonly typed: TypedSettings
   readonly fields?: CrewSettingsFields
   readonly problems: TypedSettings

@@ -6,7 +6,7 @@ import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { automationPath } from './own-crew.ts'
-import type { OwnCrew } from './own-crew.ts'
+import type { OwnCrew } from '../../api/crews/own-crew.ts'
 import { crumbs, fieldNotes, textField } from './parts.ts'
 import type { TypedSettings } from './settings-form.ts'
 
@@ -18,6 +18,8 @@ export interface SettingsPage {
   /** What is wrong, by the name of the field. */
   readonly problems: TypedSettings
   readonly notice?: string | undefined
+  /** What is said of settings that files keep. */
+  readonly managed?: Html | string
 }
 
 const WAY_NAMES: Readonly<Record<string, string>> = {
@@ -28,7 +30,7 @@ const WAY_NAMES: Readonly<Record<string, string>> = {
 
 /** The page with the settings of a crew. */
 export function settingsPage(view: SettingsPage): Html {
-  const { session, crew, problems, notice } = view
+  const { session, crew, problems, managed, notice } = view
   const { automation } = crew
   const path = automationPath(automation)
   const isWrong = Object.keys(problems).length > 0
@@ -36,7 +38,8 @@ export function settingsPage(view: SettingsPage): Html {
     { title: 'Settings of the crew', session, current: '/automations' },
     html`${crumbs(automation, { path: `${path}/deployments`, name: 'Crew' })}
       <div class="page-head"><h1>Settings of the crew</h1></div>
-      ${noticeBox(notice)} ${isWrong ? problemBox('Nothing is saved: see the fields below.') : ''}
+      ${noticeBox(notice)} ${managed}
+      ${isWrong ? problemBox('Nothing is saved: see the fields below.') : ''}
       <form method="post" action="${path}/crew-settings" class="card narrow stack">
         ${csrfField(session.csrfToken)}
         <div class="card-head"><h2>From now on</h2></div>

@@ -10,6 +10,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import type { WebConfig } from '../../env.ts'
 import { recordChange } from '../../api/crews/record-change.ts'
 import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
+import { managedBox } from '../../managed/marks.ts'
 import { readSettingsForm, toTyped } from './settings-form.ts'
 import type { TypedSettings } from './settings-form.ts'
 import { settingsPage } from './settings-page.ts'
@@ -18,13 +19,19 @@ import { createRoom } from '../frame/room.ts'
 /** Serves the page with the settings of a crew. */
 export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'crew-saved':
+      'The settings are saved. Processes and sleep apply at once, the others from the next ' +
+      'deployment on.',
+  })
   const path = '/automations/:automationId/crew-settings'
 
-  room.page('viewer', path, async (c, notice) => {
+  room.page('viewer', path, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const typed = toTyped(crew.settings)
-    return c.html(settingsPage({ session: c.var.session, crew, typed, problems: {}, notice }))
+    const { session, notice } = c.var
+    const managed = await managedBox('own_crew', { sql, session }, [crew.automation.automationId])
+    return c.html(settingsPage({ session, crew, typed, problems: {}, managed, notice }))
   })
 
   room.form('editor', path, async (c) => {

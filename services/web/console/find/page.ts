@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
-import { emptyState } from '../frame/parts.ts'
+import { emptyState, listTable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** Something that has a page. */
@@ -12,7 +12,7 @@ export interface Entry {
 }
 
 /** What a search over everything found. */
-export interface FindPage {
+interface FindPage {
   readonly session: Session
   /** The text searched for, if there is one. */
   readonly text: string | undefined
@@ -55,25 +55,16 @@ const found = (text: string, entries: readonly Entry[]): Html =>
                 >Search the inputs and outputs of runs</a
               >`,
           )
-        : html`<table class="list">
-            <caption class="unseen">
-              Found
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Kind</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${entries.map(
-                ({ kind, name, path }) =>
-                  html`<tr>
-                    <td class="lead"><a class="break" href="${path}">${name}</a></td>
-                    <td data-label="Kind" class="quiet">${kind}</td>
-                  </tr>`,
-              )}
-            </tbody>
-          </table>`
+        : listTable(
+            'Found',
+            ['Name', 'Kind'],
+            entries.map(
+              ({ kind, name, path }) =>
+                html`<tr>
+                  <td class="lead"><a class="break" href="${path}">${name}</a></td>
+                  <td data-label="Kind" class="quiet">${kind}</td>
+                </tr>`,
+            ),
+          )
     }
   </section>`

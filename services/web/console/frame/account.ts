@@ -36,7 +36,7 @@ export function account(session: Session): Html {
 }
 
 /** Returns up to two letters that stand for a name. */
-export function initialsOf(name: string): string {
+function initialsOf(name: string): string {
   const words = name.split(/\s+/u).filter((word) => /^[\p{L}\p{N}]/u.test(word))
   const [first = '', ...others] = words
   return [first, others.at(-1) ?? '']

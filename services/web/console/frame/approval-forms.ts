@@ -6,7 +6,7 @@ import type { Html } from './parts.ts'
 import { renderText } from './text/text-view.ts'
 
 /** What a run asks a person, and the page that asks. */
-export interface AskedApproval {
+interface AskedApproval {
   readonly approval: Approval
   /** The address of the run. */
   readonly path: string

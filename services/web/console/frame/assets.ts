@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 /** A file that pages refer to. */
-export interface Asset {
+interface Asset {
   /** Its address, which changes with the content. */
   readonly path: string
   readonly type: string
@@ -13,7 +13,7 @@ export interface Asset {
  * The files that pages refer to, by their use; `traceScript` is that of the page of a trace,
  * `tracesScript` that of the list of traces, `editorScript` that of the editor of a version.
  */
-export type Assets = Readonly<
+type Assets = Readonly<
   Record<'stylesheet' | 'script' | 'traceScript' | 'tracesScript' | 'editorScript' | 'icon', Asset>
 >
 

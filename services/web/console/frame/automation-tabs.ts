@@ -14,7 +14,7 @@ const TABS = {
 } as const
 
 /** The page of an automation that one belongs to. */
-export type AutomationTab = keyof typeof TABS
+type AutomationTab = keyof typeof TABS
 
 interface AutomationHead {
   readonly automation: Pick<Automation, 'automationId' | 'name' | 'status'>
@@ -46,7 +46,7 @@ export function automationHead({ automation, tab, title, hint, aside = '' }: Aut
 }
 
 /** The tabs of an automation. */
-export const automationTabs = (
+const automationTabs = (
   { automationId }: Pick<Automation, 'automationId'>,
   current: AutomationTab,
 ): Html =>

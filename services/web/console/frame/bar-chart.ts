@@ -9,7 +9,7 @@ const BAR = 12
 const LABELS = 4
 
 /** The colour of a part of a bar. */
-export type BarTone = 'good' | 'bad' | 'busy'
+type BarTone = 'good' | 'bad' | 'busy'
 
 /** A bar of numbers on top of each other. */
 export interface Bar {
@@ -22,7 +22,7 @@ export interface Bar {
 }
 
 /** Bars on an axis, and the same numbers as a table. */
-export interface BarChart {
+interface BarChart {
   readonly bars: readonly Bar[]
   /** All of it in a sentence, for those who cannot see it. */
   readonly summary: string
@@ -50,7 +50,9 @@ export function barChart({ bars, summary, legend, unit, table }: BarChart): Html
         role="img"
         aria-label="${summary}"
       >
-        ${[0, HEIGHT / 2, HEIGHT - 1].map((y) => gridLine(y, bars.length * STEP))}
+        ${[0, HEIGHT / 2, HEIGHT - 1].map((y) =>
+          rect('base', { x: 0, y, width: bars.length * STEP, height: 1 }),
+        )}
         ${bars.map((each, index) => bar(each, index * STEP + (STEP - BAR) / 2, top))}
       </svg>
       <ul class="hours" aria-hidden="true">
@@ -100,8 +102,6 @@ function bar({ title, parts }: Bar, x: number, top: number): Html {
     ${rect('hit', place)} ${rects}
   </g>`
 }
-
-const gridLine = (y: number, width: number): Html => rect('base', { x: 0, y, width, height: 1 })
 
 interface Place {
   readonly x: number

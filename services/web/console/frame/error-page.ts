@@ -5,7 +5,7 @@ import { page, plainPage } from './layout.ts'
 import type { Html } from './parts.ts'
 
 /** An error, with the reference under which the log has it. */
-export interface ErrorPage {
+interface ErrorPage {
   readonly error: AppError
   readonly requestId: string
   readonly session: Session | undefined

@@ -86,7 +86,7 @@ export function page(frame: Frame, body: Html): Html {
         <header class="side">
           <div class="side-inner">
             <a class="brand" href="/">${mark()}<span>Crew Platform</span></a>
-            ${findLink()}
+            <a class="find" href="/find" data-palette>${icon('search')}<span>Search</span></a>
             <nav aria-label="Main">
               ${entriesFor(session).map(
                 (entry) =>
@@ -160,8 +160,6 @@ function shell({ title, scripts = [], goTo, isCompact = false }: Head, body: Htm
 }
 
 /** The script of the console opens its palette in place of the page. */
-const findLink = (): Html =>
-  html`<a class="find" href="/find" data-palette>${icon('search')}<span>Search</span></a>`
 
 const mark = (): Html =>
   html`<img class="mark" src="${getAssets().icon.path}" alt="" width="28" height="28" />`

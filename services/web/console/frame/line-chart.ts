@@ -8,7 +8,7 @@ const DASH = 4
 const LABELS = 4
 
 /** The colour of a line. */
-export type LineTone = 'low' | 'high' | 'cost'
+type LineTone = 'low' | 'high' | 'cost'
 
 /** Values over time, of which some may be missing. */
 export interface Line {
@@ -18,7 +18,7 @@ export interface Line {
 }
 
 /** Lines on an axis. */
-export interface LineChart {
+interface LineChart {
   readonly lines: readonly Line[]
   /** Below each place, where there is room. */
   readonly labels: readonly string[]

@@ -193,3 +193,34 @@ export const factList = (
         </div>`,
     )}
   </dl>`
+
+/** The name of a column, with its class; an `unseen` one is for screen readers alone. */
+type ColumnHead = string | readonly [className: string, text: string]
+
+/** A list of rows, below the names of its columns. */
+export const listTable = (
+  caption: string,
+  heads: readonly ColumnHead[],
+  rows: Html | readonly (Html | string)[],
+): Html =>
+  html`<table class="list">
+    <caption class="unseen">
+      ${caption}
+    </caption>
+    <thead>
+      <tr>
+        ${heads.map(headCell)}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows}
+    </tbody>
+  </table>`
+
+function headCell(head: ColumnHead): Html {
+  if (typeof head === 'string') return html`<th scope="col">${head}</th>`
+  const [className, text] = head
+  return className === 'unseen'
+    ? html`<th scope="col"><span class="unseen">${text}</span></th>`
+    : html`<th scope="col" class="${className}">${text}</th>`
+}

@@ -8,13 +8,12 @@ import type { Right } from '../../gate/callers/right.ts'
 import { requireForm } from '../../gate/callers/forms.ts'
 import { requireSession } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { noticeOf } from './notices.ts'
 
 /** A right of people, whatever the organization or in it. */
 export type PeopleRight = Exclude<Right, 'anybody' | 'token' | 'platform-admin'>
 
 /** A form that changes something. */
-export interface FormAction<Found, Result> {
+interface FormAction<Found, Result> {
   /** Returns what the form is about, or the page that refuses it. */
   readonly find: (c: Context<SignedIn>) => Promise<Found | Response>
   readonly change: (tx: Transaction, found: Found) => Promise<Result>
@@ -24,23 +23,17 @@ export interface FormAction<Found, Result> {
   readonly done: (found: Found, result: Result) => readonly [path: string, notice: string]
 }
 
-/** Shows a page, with the notice that its address names. */
-export type ShowPage = (
-  c: Context<SignedIn>,
-  notice: string | undefined,
-) => Promise<Response> | Response
-
-/** Takes what a page has sent. */
-type Take = (c: Context<SignedIn>) => Promise<Response> | Response
+/** Shows a page, with the notice that its address names, or takes what a page has sent. */
+type Answer = (c: Context<SignedIn>) => Promise<Response> | Response
 
 /** Routes for people, each of which says who may call it. */
 export interface Room {
   readonly routes: Hono<SignedIn>
-  readonly page: (right: PeopleRight, path: string, show: ShowPage) => void
+  readonly page: (right: PeopleRight, path: string, show: Answer) => void
   /** Takes a form whose answer is more than what was done, or that the audit is not about. */
-  readonly form: (right: PeopleRight, path: string, take: Take) => void
+  readonly form: (right: PeopleRight, path: string, take: Answer) => void
   /** Takes files with a form, which `take` reads, and holds against the session. */
-  readonly upload: (right: PeopleRight, path: string, take: Take) => void
+  readonly upload: (right: PeopleRight, path: string, take: Answer) => void
   /** Takes a form that changes something, and says what the audit and people learn of it. */
   readonly action: <Found, Result>(
     right: PeopleRight,
@@ -50,12 +43,12 @@ export interface Room {
 }
 
 /**
- * Creates the routes of a room of the console, with what its pages say when something is done, and
- * the longest form if it is another than usual, in bytes.
+ * Creates the routes of a room of the console, with what people are told when something is done in
+ * it, on whichever page, and the longest form if it is another than usual, in bytes.
  *
  * @example
  * const room = createRoom(deps, { 'limits-saved': 'The limits are saved.' })
- * room.page('viewer', '/limits', async (c, notice) => c.html(limitsPage(await read(c), notice)))
+ * room.page('viewer', '/limits', async (c) => c.html(limitsPage(await read(c), c.var.notice)))
  * room.action('admin', '/limits', {
  *   find: async (c) => readLimits(c.var.form),
  *   change: (tx, limits) => saveLimits(tx, limits),
@@ -72,13 +65,14 @@ export function createRoom(
   const audited = createAudited(deps.sql)
   const session = requireSession(deps)
   const form = requireForm(deps.config.PLATFORM_BASE_URL, formBytesMax)
-  const told = new Map(Object.entries(notices))
+  for (const [key, text] of Object.entries(notices)) deps.notices.set(key, { text })
   return {
     routes,
     page(right, path, show) {
-      routes.get(path, declareRight(right), session, async (c) =>
-        show(c, told.get(c.req.query('notice') ?? '') ?? noticeOf(c.req.query('notice'))),
-      )
+      routes.get(path, declareRight(right), session, async (c) => {
+        c.set('notice', deps.notices.get(c.req.query('notice') ?? '')?.text)
+        return show(c)
+      })
     },
     form(right, path, take) {
       routes.post(path, declareRight(right), session, form, async (c) => take(c))

@@ -20,13 +20,13 @@ interface Target {
 }
 
 /** A form that starts a run, with all of its fields. */
-export interface RunForm<Found extends Target> extends SentForm {
+interface RunForm<Found extends Target> extends SentForm {
   readonly form: URLSearchParams
   readonly target: Found
 }
 
 /** Reads the form that starts a run, and stores the files that it brings. */
-export type ReadRunForm = <Found extends Target>(
+type ReadRunForm = <Found extends Target>(
   c: Context<SignedIn>,
   findTarget: () => Found | Promise<Found>,
 ) => Promise<RunForm<Found>>

@@ -4,7 +4,7 @@ import type { KindName } from './kinds.ts'
 import type { Html } from './parts.ts'
 
 /** A part of a time axis that something took. */
-export interface TimeBar {
+interface TimeBar {
   readonly kind: KindName
   /** From the beginning of the axis. */
   readonly startNs: number

@@ -5,14 +5,14 @@ import type { ImportProblem, ProblemLevel } from '../../../platform/projects/cre
 import type { Session } from '../../../platform/people/sessions.ts'
 import { pretty } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { copyable, csrfField, pill, problemBox } from '../frame/parts.ts'
+import { copyable, csrfField, listTable, pill, problemBox } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 /** The longest definition that the page can hand on, in bytes of its form. */
 const FORM_BYTES_MAX = 240 * 1024
 
 /** The form for a project. */
-export interface UploadPage {
+interface UploadPage {
   readonly session: Session
   readonly problem?: string | undefined
 }
@@ -21,13 +21,10 @@ export interface UploadPage {
 export const uploadPage = ({ session, problem }: UploadPage): Html =>
   page(
     { title: 'Import a project', session, current: '/projects' },
-    html`${crumbs()}
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>
       <div class="page-head"><h1>Import a CrewAI project</h1></div>
       <div class="card narrow">${problemBox(problem)} ${uploadForm(session)}</div>`,
   )
-
-const crumbs = (): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>`
 
 const uploadForm = ({ csrfToken }: Session): Html =>
   html`<form method="post" action="/import-project" enctype="multipart/form-data" class="stack">
@@ -46,7 +43,7 @@ const uploadForm = ({ csrfToken }: Session): Html =>
   </form>`
 
 /** A project that was read, and is not stored yet. */
-export interface PreviewPage {
+interface PreviewPage {
   readonly session: Session
   readonly imported: CrewImport
   /** The name that was typed for the project, when it was refused. */
@@ -88,31 +85,21 @@ const LEVELS = {
 const problemsSection = (problems: readonly ImportProblem[]): Html =>
   html`<section class="card flush" aria-labelledby="problems">
     <div class="card-head"><h2 id="problems">What is not taken over as it is</h2></div>
-    <table class="list">
-      <caption class="unseen">
-        Problems
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Place</th>
-          <th scope="col">Level</th>
-          <th scope="col">What it is</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${problems.map(
-          ({ level, file, key, message }) =>
-            html`<tr>
-              <td class="lead">
-                <span class="mono">${file === '' ? 'The project' : file}</span>
-                <span class="sub mono">${key}</span>
-              </td>
-              <td class="state">${pill(LEVELS[level][0], LEVELS[level][1])}</td>
-              <td data-label="What it is" class="row-wide">${message}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${listTable(
+      'Problems',
+      ['Place', 'Level', 'What it is'],
+      problems.map(
+        ({ level, file, key, message }) =>
+          html`<tr>
+            <td class="lead">
+              <span class="mono">${file === '' ? 'The project' : file}</span>
+              <span class="sub mono">${key}</span>
+            </td>
+            <td class="state">${pill(LEVELS[level][0], LEVELS[level][1])}</td>
+            <td data-label="What it is" class="row-wide">${message}</td>
+          </tr>`,
+      ),
+    )}
   </section>`
 
 function storeForm({ session, imported, name }: PreviewPage): Html {

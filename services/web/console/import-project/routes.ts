@@ -20,7 +20,9 @@ import { createRoom } from '../frame/room.ts'
 export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'project-imported': 'The draft is stored. Publish it to run it.',
+  })
   const importFiles = createImports()
 
   room.page('editor', '/import-project', (c) => c.html(uploadPage({ session: c.var.session })))

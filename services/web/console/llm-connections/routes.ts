@@ -15,7 +15,12 @@ import { llmTestSection } from './test-section.ts'
 /** Tests an LLM connection, and shows its page with the findings. */
 export function testLlmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'llm-connection-created': 'The connection is created. You can test it here.',
+    'llm-connection-key-forgotten':
+      'The connection is saved. Its key was removed, because it would have been sent to another ' +
+      'address: enter it again.',
+  })
   const show = llmConnections.read(resourcePage(deps))
   const keys = createLlmKeys(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
 

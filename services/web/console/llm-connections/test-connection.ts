@@ -14,7 +14,7 @@ import { askForModels, callModel } from './ask-provider.ts'
 import type { Outcome } from './ask-provider.ts'
 
 /** The platform's own variables, the addresses of providers, and the guard of outgoing calls. */
-export interface LlmSurroundings {
+interface LlmSurroundings {
   readonly env: EnvSource
   /** Addresses of providers that replace their public ones. */
   readonly providerUrls: ProviderUrls
@@ -50,7 +50,7 @@ export interface ConnectionTest {
 }
 
 /** What a test does, and the key that was stored for its connection. */
-export interface TestRequest {
+interface TestRequest {
   /** undefined: it was sealed with another SECRET_KEY_BASE; null: the connection has none. */
   readonly key: string | null | undefined
   /** A model is called, which costs a few tokens; else the list of models is read. */

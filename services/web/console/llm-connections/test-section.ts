@@ -9,7 +9,7 @@ import { csrfField, pill, statePill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** A connection and, after a test, its findings. */
-export interface LlmTestSection {
+interface LlmTestSection {
   readonly session: Session
   readonly connection: LlmConnection
   readonly credentials: Credentials

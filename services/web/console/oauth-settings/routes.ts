@@ -24,7 +24,11 @@ export function oauthSettingsRoutes(
   { keys, guard }: Pick<OpenedGate, 'keys' | 'guard'>,
 ): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'oauth-setting-saved-off':
+      'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it ' +
+      'on.',
+  })
   const show = oauthSettings.read(resourcePage(deps))
 
   async function belowOf(c: Context<SignedIn>, explained?: ExplainedToken) {

@@ -5,10 +5,13 @@ import { AppError } from '../../../shared/errors.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { startOnceKey } from '../frame/start-once.ts'
-import { askPage } from './ask-page.ts'
-import { offeredModels } from './assistant-section.ts'
+import { assistantSection, offeredModels } from './assistant-section.ts'
 import { findNamedVersion, getOwnProject, projectPath, requireDesigned } from './own-project.ts'
 import { createRoom } from '../frame/room.ts'
+import { html } from 'hono/html'
+import { page as frame } from '../frame/layout.ts'
+import type { Html } from '../frame/parts.ts'
+import type { AssistantForm } from './assistant-section.ts'
 
 const REQUEST_PROBLEM =
   `Say in 1 to ${REQUEST_CHARACTERS_MAX} characters what the crew should do, ` +
@@ -56,3 +59,15 @@ function readRequest(form: URLSearchParams, offered: readonly string[]) {
   const model = offered.find((each) => each === form.get('model')) ?? offered[0] ?? ''
   return { request, model }
 }
+
+/** The form that asks the Assistant again, when it was refused. */
+const askPage = (form: AssistantForm): Html =>
+  frame(
+    { title: 'Ask the Assistant', session: form.session, current: '/projects' },
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        <a href="/projects">Projects</a
+        ><a href="${projectPath(form.project)}">${form.project.name}</a>
+      </nav>
+      <div class="page-head"><h1>Ask the Assistant</h1></div>
+      ${assistantSection(form)}`,
+  )

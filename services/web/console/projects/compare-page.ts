@@ -6,12 +6,12 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
 import { emptyState } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { diffCounts, diffView } from './diff-view.ts'
-import { diffLines } from './line-diff.ts'
+import { diffCounts, diffView } from '../frame/text/diff-view.ts'
+import { diffLines } from '../frame/text/line-diff.ts'
 import { projectPath } from './own-project.ts'
 
 /** Two versions of a project. */
-export interface ComparePage {
+interface ComparePage {
   readonly session: Session
   readonly project: Project
   /** The newest ones, to choose from. */

@@ -5,12 +5,12 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { ago, csrfField, emptyState, noticeBox, problemBox } from '../frame/parts.ts'
+import { ago, csrfField, emptyState, listTable, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { projectPath } from './own-project.ts'
 
 /** One page of the list of projects. */
-export interface ProjectsPage {
+interface ProjectsPage {
   readonly session: Session
   readonly page: Page<Project>
   readonly request: PageRequest
@@ -60,32 +60,21 @@ const nothingYet = (): Html =>
   )
 
 const table = (projects: readonly Project[]): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Projects
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">Published</th>
-        <th scope="col">Newest</th>
-        <th scope="col">Created</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${projects.map(
-        (project) =>
-          html`<tr>
-            <td class="lead">
-              <a class="break" href="${projectPath(project)}">${project.name}</a>
-            </td>
-            <td data-label="Published">${versionName(project.publishedVersion)}</td>
-            <td data-label="Newest" class="quiet">${versionName(project.lastVersion || null)}</td>
-            <td data-label="Created" class="quiet wide">${ago(project.createdAt)}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  listTable(
+    'Projects',
+    ['Name', 'Published', 'Newest', 'Created'],
+    projects.map(
+      (project) =>
+        html`<tr>
+          <td class="lead">
+            <a class="break" href="${projectPath(project)}">${project.name}</a>
+          </td>
+          <td data-label="Published">${versionName(project.publishedVersion)}</td>
+          <td data-label="Newest" class="quiet">${versionName(project.lastVersion || null)}</td>
+          <td data-label="Created" class="quiet wide">${ago(project.createdAt)}</td>
+        </tr>`,
+    ),
+  )
 
 const versionName = (number: number | null): string =>
   number === null ? 'None' : `Version ${number}`

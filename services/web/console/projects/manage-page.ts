@@ -7,7 +7,7 @@ import type { Html } from '../frame/parts.ts'
 import { projectPath } from './own-project.ts'
 
 /** A project, with what was typed and refused. */
-export interface ManagePage {
+interface ManagePage {
   readonly session: Session
   readonly project: Project
   readonly renamed?: string

@@ -25,7 +25,10 @@ const ONE = '/projects/:projectId'
 export function manageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'project-renamed': 'The project is renamed.',
+    'project-duplicated': 'This is the copy. Its draft is the newest version of the other project.',
+  })
 
   room.page('viewer', `${ONE}/manage`, async (c) =>
     c.html(managePage({ session: c.var.session, project: await getOwnProject(c, sql) })),
@@ -75,7 +78,10 @@ export function manageRoutes(deps: WebDeps): Hono<SignedIn> {
 function archiveRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'project-archived': 'The project is archived.',
+    'project-unarchived': 'The project is no longer archived.',
+  })
 
   for (const [verb, isArchived] of [
     ['archive', true],
@@ -98,7 +104,9 @@ function archiveRoutes(deps: WebDeps): Hono<SignedIn> {
 function deleteRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'project-deleted': 'The project is deleted.',
+  })
 
   room.page('editor', `${ONE}/delete`, async (c) => {
     const project = await getOwnProject(c, sql)

@@ -7,15 +7,23 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
 import { createChoices } from './editor/offers.ts'
 import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
-import { firstDefinition } from './first-definition.ts'
 import { newVersionPage } from './version-page.ts'
 import { createRoom } from '../frame/room.ts'
+import { ASSISTANT_MODEL } from '../../../platform/projects/assistant.ts'
+import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
 
 /** Serves the page on which a version is written, and adds it as a draft. */
 export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps, {}, FORM_BYTES_MAX)
+  const room = createRoom(
+    deps,
+    {
+      'draft-added': 'The draft is added. Nothing runs it until you publish it.',
+    },
+    FORM_BYTES_MAX,
+  )
   const choicesOf = createChoices(deps)
 
   room.page('editor', '/projects/:projectId/new-version', async (c) => {
@@ -50,3 +58,18 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   return room.routes
 }
+
+/** Returns the definition that the form of a project's first version begins with. */
+const firstDefinition = ({ name }: Pick<Project, 'name'>): CrewDefinition => ({
+  name,
+  llm: { model: ASSISTANT_MODEL },
+  agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
+  tasks: [
+    {
+      key: 'write',
+      agent: 'editor',
+      description: 'Write a newsletter about {topic}.',
+      expected_output: '200 words',
+    },
+  ],
+})

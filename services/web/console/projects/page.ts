@@ -3,7 +3,7 @@ import type { Version } from '../../../platform/projects/project-versions.ts'
 import type { Release } from '../../../platform/projects/releases.ts'
 import type { Proposal } from '../../../platform/projects/proposals.ts'
 import { page as frame } from '../frame/layout.ts'
-import { ago, emptyState, pill } from '../frame/parts.ts'
+import { ago, emptyState, listTable, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 import { doneNotice } from '../frame/undo.ts'
 import type { Undo } from '../frame/undo.ts'
@@ -13,7 +13,7 @@ import { projectPath, versionPath } from './own-project.ts'
 import { releasePill } from './release-section.ts'
 
 /** A project with its newest versions. */
-export interface ProjectPage extends AssistantForm {
+interface ProjectPage extends AssistantForm {
   readonly versions: readonly Version[]
   readonly release: Release
   readonly proposals: readonly Proposal[]
@@ -86,33 +86,23 @@ function versionsSection({ project, versions, release }: ProjectPage): Html {
     <div class="card-head"><h2 id="versions">Versions</h2></div>
     ${
       versions.length > 0
-        ? html`<table class="list">
-            <caption class="unseen">
-              Versions
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Version</th>
-                <th scope="col">State</th>
-                <th scope="col">Created</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${versions.map(({ number, publishedAt, createdAt, note: written }) => {
-                // Its automation was there before there was anything to deploy.
-                const isEmpty = project.fromSource && number === 1
-                const note = isEmpty ? 'Before the first deployment' : written
-                return html`<tr>
-                  <td class="lead">
-                    <a href="${versionPath(project, number)}">Version ${number}</a>
-                    ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
-                  </td>
-                  <td class="state">${statePill(release, { number, publishedAt })}</td>
-                  <td data-label="Created" class="quiet">${ago(createdAt)}</td>
-                </tr>`
-              })}
-            </tbody>
-          </table>`
+        ? listTable(
+            'Versions',
+            ['Version', 'State', 'Created'],
+            versions.map(({ number, publishedAt, createdAt, note: written }) => {
+              // Its automation was there before there was anything to deploy.
+              const isEmpty = project.fromSource && number === 1
+              const note = isEmpty ? 'Before the first deployment' : written
+              return html`<tr>
+                <td class="lead">
+                  <a href="${versionPath(project, number)}">Version ${number}</a>
+                  ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
+                </td>
+                <td class="state">${statePill(release, { number, publishedAt })}</td>
+                <td data-label="Created" class="quiet">${ago(createdAt)}</td>
+              </tr>`
+            }),
+          )
         : emptyState(
             'pen',
             'No versions yet',
@@ -164,32 +154,22 @@ function proposalsSection({ project, proposals }: ProjectPage): Html | string {
   if (proposals.length === 0) return ''
   return html`<section class="card flush" aria-labelledby="proposals">
     <div class="card-head"><h2 id="proposals">Asked of the Assistant</h2></div>
-    <table class="list">
-      <caption class="unseen">
-        Proposals
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Request</th>
-          <th scope="col">State</th>
-          <th scope="col">Asked</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${proposals.map(
-          (proposal) =>
-            html`<tr>
-              <td class="lead">
-                <a class="break" href="${projectPath(project)}/proposals/${proposal.id}"
-                  >${shorten(proposal.request)}</a
-                >
-              </td>
-              <td class="state">${proposalPill(proposal)}</td>
-              <td data-label="Asked" class="quiet">${ago(proposal.createdAt)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${listTable(
+      'Proposals',
+      ['Request', 'State', 'Asked'],
+      proposals.map(
+        (proposal) =>
+          html`<tr>
+            <td class="lead">
+              <a class="break" href="${projectPath(project)}/proposals/${proposal.id}"
+                >${shorten(proposal.request)}</a
+              >
+            </td>
+            <td class="state">${proposalPill(proposal)}</td>
+            <td data-label="Asked" class="quiet">${ago(proposal.createdAt)}</td>
+          </tr>`,
+      ),
+    )}
   </section>`
 }
 

@@ -14,7 +14,6 @@ import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { findNamedVersion, getOwnProject, projectPath, versionPath } from './own-project.ts'
 import { proposalPage, proposalParts } from './proposal-page.ts'
 import type { ProposalPage } from './proposal-page.ts'
@@ -30,7 +29,9 @@ interface OwnProposal {
 export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'proposal-discarded': 'The proposal is discarded.',
+  })
   const one = '/projects/:projectId/proposals/:proposalId'
 
   room.page('viewer', one, async (c) => c.html(proposalPage(await readPage(c, sql))))
@@ -99,6 +100,6 @@ async function readPage(c: Context<SignedIn>, sql: Database): Promise<ProposalPa
     base: project.lastVersion || undefined,
     baseVersion: await findNamedVersion(sql, { organizationId, project }, number),
     models: await listConnectedModels(sql, organizationId),
-    notice: noticeOf(c.req.query('notice')),
+    notice: c.var.notice,
   }
 }

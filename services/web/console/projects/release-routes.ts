@@ -12,7 +12,10 @@ import type { OwnVersion } from './own-project.ts'
 /** Gives published versions their share of the calls. */
 export function releaseRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'version-released': 'It is released. What takes the calls from now on is said here.',
+    'release-ended': 'The share is taken back. One version takes all calls again.',
+  })
 
   room.action('editor', '/projects/:projectId/versions/:number/release', {
     find: async (c) => {

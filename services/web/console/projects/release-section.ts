@@ -5,7 +5,7 @@ import type { Version } from '../../../platform/projects/project-versions.ts'
 import type { Release, SharedVersion, VersionRuns } from '../../../platform/projects/releases.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { count } from '../frame/format.ts'
-import { csrfField, pill, time } from '../frame/parts.ts'
+import { csrfField, listTable, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { projectPath, versionPath } from './own-project.ts'
 
@@ -115,37 +115,31 @@ export function comparisonSection({ release: { shared }, compared }: ReleaseView
       <h2 id="compared">Calls since</h2>
       <span class="hint">${time(shared.startedAt)}</span>
     </div>
-    <table class="list">
-      <caption class="unseen">
-        Calls by version
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Version</th>
-          <th scope="col" class="number">Calls</th>
-          <th scope="col" class="number">Failed</th>
-          <th scope="col" class="number">Half within</th>
-          <th scope="col" class="number">Tokens</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${compared.map(
-          ({ number, runs, ended, failed, medianSeconds, tokens }) =>
-            html`<tr>
-              <td class="lead">Version ${number}</td>
-              <td data-label="Calls" class="number">${count(runs)}</td>
-              <td data-label="Failed" class="number">
-                ${ended === 0 ? '–' : `${((100 * failed) / ended).toFixed(1)} %`}
-              </td>
-              <td data-label="Half within" class="number">
-                ${medianSeconds === null ? '–' : `${medianSeconds.toFixed(1)} s`}
-              </td>
-              <td data-label="Tokens" class="number">
-                ${tokens === null ? '–' : count(Math.round(tokens))}
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${listTable(
+      'Calls by version',
+      [
+        'Version',
+        ['number', 'Calls'],
+        ['number', 'Failed'],
+        ['number', 'Half within'],
+        ['number', 'Tokens'],
+      ],
+      compared.map(
+        ({ number, runs, ended, failed, medianSeconds, tokens }) =>
+          html`<tr>
+            <td class="lead">Version ${number}</td>
+            <td data-label="Calls" class="number">${count(runs)}</td>
+            <td data-label="Failed" class="number">
+              ${ended === 0 ? '–' : `${((100 * failed) / ended).toFixed(1)} %`}
+            </td>
+            <td data-label="Half within" class="number">
+              ${medianSeconds === null ? '–' : `${medianSeconds.toFixed(1)} s`}
+            </td>
+            <td data-label="Tokens" class="number">
+              ${tokens === null ? '–' : count(Math.round(tokens))}
+            </td>
+          </tr>`,
+      ),
+    )}
   </section>`
 }

@@ -14,7 +14,6 @@ import { projectEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
-import { noticeOf } from '../frame/notices.ts'
 import type { Undo } from '../frame/undo.ts'
 import { askRoutes } from './ask-routes.ts'
 import { compareRoutes } from './compare-routes.ts'
@@ -33,7 +32,7 @@ const NUMBER_MAX = 2 ** 31 - 1
 
 /** What a redirect says was done, and the way back from it. */
 const readDone = (c: Context<SignedIn>, project: Project) => ({
-  notice: noticeOf(c.req.query('notice')),
+  notice: c.var.notice,
   undo: undoOf(c, project),
 })
 
@@ -66,7 +65,7 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
     const isArchived = c.req.query('state') === 'archived'
     const { organizationId } = c.var.session.user
     const page = await listProjectPage(sql, organizationId, { ...request, isArchived })
-    const notice = noticeOf(c.req.query('notice'))
+    const notice = c.var.notice
     return { session: c.var.session, page, request, isArchived, notice }
   }
 

@@ -16,11 +16,7 @@ import type { OwnVersion } from './own-project.ts'
 import type { DraftTests } from './test-section.ts'
 
 /** Answers with the page of the version, and why its test was not started. */
-export type RefuseTest = (
-  c: Context<SignedIn>,
-  own: OwnVersion,
-  tests: DraftTests,
-) => Promise<Response>
+type RefuseTest = (c: Context<SignedIn>, own: OwnVersion, tests: DraftTests) => Promise<Response>
 
 /** Starts runs that test drafts. */
 export function testRoutes(deps: WebDeps, refuse: RefuseTest): Hono<SignedIn> {

@@ -12,10 +12,10 @@ import type { Undo } from '../frame/undo.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
 import { digestOf } from './editor/definition-form.ts'
-import { diffCounts, diffView } from './diff-view.ts'
+import { diffCounts, diffView } from '../frame/text/diff-view.ts'
 import { editor, problemList } from './editor/editor.ts'
 import type { Choices } from './editor/offers.ts'
-import { diffLines } from './line-diff.ts'
+import { diffLines } from '../frame/text/line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
 import { comparisonSection, percentSelect, releasePill, releaseSection } from './release-section.ts'
@@ -42,7 +42,7 @@ const crumbs = (project: Project): Html =>
 const REFUSED = 'The definition cannot be used:'
 
 /** The form of a new version. */
-export interface NewVersionPage {
+interface NewVersionPage {
   readonly session: Session
   readonly project: Project
   readonly text: string
@@ -69,7 +69,7 @@ export function newVersionPage(view: NewVersionPage): Html {
 const unsaved = (): Html => warningBox('These changes are not saved yet.')
 
 /** A version of a project. */
-export interface VersionPage extends AssistantForm, ReleaseView {
+interface VersionPage extends AssistantForm, ReleaseView {
   readonly version: Version
   readonly refused?: Refused
   readonly notice?: string | undefined

@@ -18,7 +18,6 @@ import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { toTexts } from '../frame/start-form.ts'
 import { digestOf, FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
 import { createChoices } from './editor/offers.ts'
@@ -67,7 +66,7 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   room.page('viewer', ONE, async (c) => {
     const own = await getOwnVersion(c, sql)
-    const done = { notice: noticeOf(c.req.query('notice')), undo: undoRelease(c, own) }
+    const done = { notice: c.var.notice, undo: undoRelease(c, own) }
     return c.html(versionPage({ ...(await readPage(c, own)), ...done }))
   })
 
@@ -108,7 +107,14 @@ async function readTests(sql: Database, key: VersionKey): Promise<DraftTests> {
 function draftRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps, {}, FORM_BYTES_MAX)
+  const room = createRoom(
+    deps,
+    {
+      'draft-saved': 'The draft is saved.',
+      'draft-deleted': 'The draft is deleted.',
+    },
+    FORM_BYTES_MAX,
+  )
 
   room.form('editor', ONE, async (c) => {
     const own = await getOwnVersion(c, sql)
@@ -161,7 +167,16 @@ function draftRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
 function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps, {}, FORM_BYTES_MAX)
+  const room = createRoom(
+    deps,
+    {
+      'version-published':
+        'The version is published. The automations of the project run it from the next run on.',
+      'version-shared':
+        'The version is published. It takes the share of the calls that is said here.',
+    },
+    FORM_BYTES_MAX,
+  )
   const pinOf = createPins(deps)
 
   room.form('editor', `${ONE}/publish`, async (c) => {

@@ -9,13 +9,13 @@ import { page } from '../frame/layout.ts'
 import { copyable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
-import { diffCounts, diffView } from '../projects/diff-view.ts'
-import { diffLines } from '../projects/line-diff.ts'
+import { diffCounts, diffView } from '../frame/text/diff-view.ts'
+import { diffLines } from '../frame/text/line-diff.ts'
 import { beside, replayedPill, timesOf, tokensOf } from './replay-section.ts'
 import { outputText, requestText } from './request-text.ts'
 
 /** A run of a replay. */
-export interface OutcomePage {
+interface OutcomePage {
   readonly session: Session
   readonly automation: Automation
   readonly replay: Replay

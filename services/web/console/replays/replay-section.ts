@@ -5,7 +5,7 @@ import type { ReplayedRun, ReplayedState } from '../../../platform/replays/repla
 import type { Replay } from '../../../platform/replays/replays.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { count, duration, plural, shortId } from '../frame/format.ts'
-import { statePill } from '../frame/parts.ts'
+import { listTable, statePill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 
@@ -64,23 +64,11 @@ function summaryOf({ runs, waiting, equal, different, impossible }: Replay): str
 }
 
 const runsTable = (runs: readonly ReplayedRun[], path: string): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Runs
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Run</th>
-        <th scope="col">State</th>
-        <th scope="col">First difference</th>
-        <th scope="col">Tokens</th>
-        <th scope="col">Took</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${runs.map((run) => runRow(run, path))}
-    </tbody>
-  </table>`
+  listTable(
+    'Runs',
+    ['Run', 'State', 'First difference', 'Tokens', 'Took'],
+    runs.map((run) => runRow(run, path)),
+  )
 
 const runRow = (run: ReplayedRun, path: string): Html =>
   html`<tr>

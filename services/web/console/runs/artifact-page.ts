@@ -15,7 +15,7 @@ import type { TextView } from './outcome-section.ts'
 import { shortId } from '../frame/format.ts'
 
 /** A file that a task of a run wrote. */
-export interface ArtifactPage {
+interface ArtifactPage {
   readonly session: Session
   readonly automation: Automation
   readonly run: Run

@@ -14,7 +14,7 @@ import type { Html } from '../frame/parts.ts'
 import { shortId } from '../frame/format.ts'
 
 /** The form that goes on from a step of a run. */
-export interface ContinuePage {
+interface ContinuePage {
   readonly session: Session
   readonly automation: Automation
   readonly run: Run

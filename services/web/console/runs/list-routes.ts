@@ -20,13 +20,11 @@ export function runListRoutes(deps: WebDeps): Hono<SignedIn> {
   const room = createRoom(deps, FILTER_NOTICES)
   for (const isShared of [false, true]) addFilterActions(room, deps, runFilters(isShared))
 
-  room.page('viewer', '/executions', async (c, notice) =>
-    c.html(runsPage({ ...(await readList(c, sql)), notice })),
-  )
+  room.page('viewer', '/executions', async (c) => c.html(runsPage(await readList(c, sql))))
 
-  room.page('viewer', '/automations/:automationId/executions', async (c, notice) => {
+  room.page('viewer', '/automations/:automationId/executions', async (c) => {
     const automation = await getOwnAutomation(c, sql)
-    return c.html(runsPage({ ...(await readList(c, sql, automation)), automation, notice }))
+    return c.html(runsPage({ ...(await readList(c, sql, automation)), automation }))
   })
 
   return room.routes
@@ -37,14 +35,14 @@ async function readList(
   sql: Database,
   automation?: Automation,
 ): Promise<Omit<RunsPage, 'automation'>> {
-  const { session } = c.var
+  const { session, notice } = c.var
   const request = readPageRequest(c, isUuidCursor)
   const query = readRunsQuery(new URL(c.req.url).searchParams)
   const { status, text, columns: _, ...chosen } = query
   const { organizationId } = session.user
   const filter = { ...chosen, organizationId, deploymentId: automation?.id }
   const filters = automation ? [] : await listRunFilters(sql, session.user)
-  const view = { session, request, query, filters, undo: undoOf(c) }
+  const view = { session, request, query, filters, notice, undo: undoOf(c) }
   if (text !== undefined) {
     const { after, limit } = request
     const found = await searchRuns(sql, { ...filter, status }, { text, after, limit })

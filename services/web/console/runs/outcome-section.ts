@@ -16,7 +16,7 @@ import { plainText, renderText } from '../frame/text/text-view.ts'
 export type TextView = 'rendered' | 'raw'
 
 /** A run, and the view of its output. */
-export interface OutcomeSection {
+interface OutcomeSection {
   readonly run: Run
   readonly textView: TextView
   /** The address of the run. */

@@ -14,7 +14,6 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
 import { runPage, runParts } from './page.ts'
 import type { RunPage } from './page.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { isJson } from '../frame/text/text-format.ts'
 import { createRoom } from '../frame/room.ts'
 
@@ -56,7 +55,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     usage: run.usage ?? (await countTokens(sql, run.id)),
     textView: c.req.query('view') === 'raw' ? 'raw' : 'rendered',
     apiUrl: automationUrl(config, automation.automationId),
-    notice: noticeOf(c.req.query('notice')),
+    notice: c.var.notice,
     artifacts: await listArtifacts(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
     version: await getVersionOf(sql, run.id),

@@ -10,14 +10,23 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnRun, getOwnRunToRepeat } from '../frame/own-automation.ts'
 import { startOnceKey } from '../frame/start-once.ts'
-import { stopPage } from './stop-page.ts'
 import { createRoom } from '../frame/room.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Run } from '../../../platform/runs/runs.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import { confirmPage } from '../frame/confirm-page.ts'
+import type { Html } from '../frame/parts.ts'
+import { shortId } from '../frame/format.ts'
+import { wayTo } from './crumbs.ts'
 
 /** Repeats and stops runs from the browser. */
 export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    stopped: 'The run is stopped.',
+    'over-already': 'The run had already ended.',
+  })
   const path = '/automations/:automationId/executions/:kickoffId'
 
   room.form('editor', `${path}/again`, async (c) => {
@@ -56,4 +65,20 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   return room.routes
+}
+
+/** The question before a run is stopped. */
+function stopPage(session: Session, automation: Automation, run: Run): Html {
+  const back = runPath(automation, run)
+  return confirmPage({
+    session,
+    crumbs: [...wayTo(automation), { path: back, name: shortId(run.id) }],
+    question: 'Stop this run?',
+    consequence:
+      'It ends without an output, and the work of its crew so far is lost. ' +
+      'You can run it again with the same inputs.',
+    action: `${back}/stop`,
+    verb: 'Stop',
+    back,
+  })
 }

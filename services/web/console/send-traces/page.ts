@@ -9,7 +9,7 @@ import { environmentCommands } from './environment.ts'
 import type { Setting } from './settings.ts'
 
 /** The page that shows how programs send traces. */
-export interface SendTracesPage {
+interface SendTracesPage {
   readonly session: Session
   readonly endpoint: string
   /** Tokens that end within a week. */

@@ -5,15 +5,15 @@ import type { ToolPackage } from '../../../platform/tools/tool-packages.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, nothingHere, pager, queryOf, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { copyable, csrfField, emptyState, viewAll } from '../frame/parts.ts'
+import { ago, copyable, csrfField, emptyState, listTable, viewAll } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { uploadCommands } from './commands.ts'
 import type { IndexName, LabelledCommand } from './commands.ts'
-import { packagesTable } from './packages-table.ts'
-import { PACKAGES_PATH } from './paths.ts'
+import { PACKAGES_PATH, packagePath } from './paths.ts'
+import { count } from '../frame/format.ts'
 
 /** The packages of one index by page, and the first public ones beside those of an organization. */
-export interface PackagesPage {
+interface PackagesPage {
   readonly session: Session
   readonly baseUrl: string
   readonly index: IndexName
@@ -120,3 +120,23 @@ const publishSection = ({ session, baseUrl, days }: PackagesPage): Html =>
 export const commandBox = ([label, text]: LabelledCommand): Html =>
   html`<p class="hint">${label}:</p>
     ${copyable(label, text)}`
+
+/** Packages of one index, each with a link to its files. */
+const packagesTable = (index: IndexName, packages: readonly ToolPackage[]): Html =>
+  listTable(
+    `${index === 'public' ? 'Public packages' : 'Packages of the organization'}`,
+    ['Package', 'Latest upload', ['number', 'Versions'], ['number', 'Files'], ['number', 'Yanked']],
+    packages.map(
+      (each) =>
+        html`<tr>
+          <td class="lead">
+            <a class="break" href="${packagePath(index, each.name)}">${each.name}</a>
+            <span class="sub mono break">${each.lastVersion}</span>
+          </td>
+          <td data-label="Latest upload" class="quiet wide">${ago(each.lastUploadedAt)}</td>
+          <td data-label="Versions" class="number">${count(each.versions)}</td>
+          <td data-label="Files" class="number">${count(each.files)}</td>
+          <td data-label="Yanked" class="number">${count(each.yankedFiles)}</td>
+        </tr>`,
+    ),
+  )

@@ -5,7 +5,7 @@ import type { ToolFile } from '../../../platform/tools/tool-packages.ts'
 import { byteSize } from '../frame/format.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
-import { csrfField, noticeBox, pill, time } from '../frame/parts.ts'
+import { csrfField, listTable, noticeBox, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { installCommands } from './commands.ts'
 import type { IndexName } from './commands.ts'
@@ -13,7 +13,7 @@ import { commandBox } from './list-page.ts'
 import { filePath, packagePath, PACKAGES_PATH } from './paths.ts'
 
 /** The files of a package, by page. */
-export interface PackagePage {
+interface PackagePage {
   readonly session: Session
   readonly baseUrl: string
   readonly index: IndexName
@@ -63,25 +63,19 @@ const readHint = (): Html =>
   </p>`
 
 const filesTable = (view: PackagePage): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Files of ${view.name}
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">File</th>
-        <th scope="col">State</th>
-        <th scope="col">Python</th>
-        <th scope="col" class="number">Size</th>
-        <th scope="col">SHA-256</th>
-        <th scope="col">Uploaded</th>
-        ${view.isOwn ? html`<th scope="col"><span class="unseen">Action</span></th>` : ''}
-      </tr>
-    </thead>
-    <tbody>
-      ${view.page.items.map((file) => fileRow(file, view))}
-    </tbody>
-  </table>`
+  listTable(
+    `Files of ${view.name}`,
+    [
+      'File',
+      'State',
+      'Python',
+      ['number', 'Size'],
+      'SHA-256',
+      'Uploaded',
+      ...(view.isOwn ? [['unseen', 'Action'] as const] : []),
+    ],
+    view.page.items.map((file) => fileRow(file, view)),
+  )
 
 function fileRow(file: ToolFile, { isOwn, session }: PackagePage): Html {
   const { version, filename, requiresPython, size, sha256, createdAt, yankedReason } = file

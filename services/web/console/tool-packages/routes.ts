@@ -36,14 +36,15 @@ export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   for (const index of ['organization', 'public'] as const) {
-    room.page('viewer', `${PACKAGES_PATH}/${index}/:name`, async (c, notice) => {
+    room.page('viewer', `${PACKAGES_PATH}/${index}/:name`, async (c) => {
       const request = readPageRequest(c, isIdCursor)
       const name = normalizeToolName(c.req.param('name') ?? '')
       if (!isToolName(name)) throw noSuchPackage()
       const page = await pageToolFiles(sql, { owner: ownerOf(c, index), name }, request)
       if (page.total === 0 && request.search === undefined) throw noSuchPackage()
+      const { session, notice } = c.var
       const view = { index, name, page, request, isOwn: await isOwn(c, index) }
-      return c.html(packagePage({ session: c.var.session, baseUrl, ...view, notice }))
+      return c.html(packagePage({ session, baseUrl, ...view, notice }))
     })
   }
 

@@ -7,15 +7,23 @@ import { toolEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
-import { packagePath, PACKAGES_PATH } from './paths.ts'
-import { yankPage } from './yank-page.ts'
+import { PACKAGES_PATH, filePath, packagePath } from './paths.ts'
 import { createRoom } from '../frame/room.ts'
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/people/sessions.ts'
+import { page } from '../frame/layout.ts'
+import { csrfField, problemBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
 
 /** Yanks files and makes them good again (PEP 592). */
 export function yankRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'tool-yanked':
+      'The file is yanked. Installers skip it, unless they ask for exactly its version.',
+    'tool-unyanked': 'The file is no longer yanked. Installers may choose it.',
+  })
   const file = `${PACKAGES_PATH}/files/:fileId`
 
   room.page('editor', `${file}/yank`, async (c) => {
@@ -64,4 +72,49 @@ export function yankRoutes(deps: WebDeps): Hono<SignedIn> {
   }
 
   return room.routes
+}
+
+/** A file that is to be yanked. */
+interface YankPage {
+  readonly session: Session
+  readonly file: OwnToolFile
+  readonly reason: string
+  readonly problem?: string
+}
+
+/** The question whether to yank a file, with the field for the reason. */
+function yankPage({ session, file, reason, problem }: YankPage): Html {
+  const back = packagePath(file.isPublic ? 'public' : 'organization', file.name)
+  const title = `Yank ${file.filename}?`
+  return page(
+    { title, session, current: PACKAGES_PATH },
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        <a href="${PACKAGES_PATH}">Tool packages</a><a href="${back}">${file.name}</a>
+      </nav>
+      <div class="card lone">
+        <h1 class="break">${title}</h1>
+        ${problemBox(problem)}
+        <p>
+          Installers skip a yanked file, unless they ask for exactly its version. It is not deleted,
+          and can be made good again.
+        </p>
+        <form method="post" action="${filePath(file.id, 'yank')}" class="stack">
+          ${csrfField(session.csrfToken)}
+          <label
+            >Reason
+            <input
+              name="reason"
+              value="${reason}"
+              maxlength="200"
+              placeholder="What installers show, such as: broken on Python 3.13"
+              autocomplete="off"
+            />
+          </label>
+          <div class="buttons">
+            <button class="button danger">Yank</button>
+            <a class="button" href="${back}">Cancel</a>
+          </div>
+        </form>
+      </div>`,
+  )
 }

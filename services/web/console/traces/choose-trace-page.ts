@@ -3,14 +3,14 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { duration, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { ago } from '../frame/parts.ts'
+import { ago, listTable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import type { ComparedTrace } from './comparison-page.ts'
 import { nameOf, tracePill } from './traces-table.ts'
 
 /** The choice of a trace to compare with; `before` is absent while none is chosen. */
-export interface ChooseTracePage {
+interface ChooseTracePage {
   readonly session: Session
   readonly before: ComparedTrace | undefined
   readonly traces: readonly ListedTrace[]
@@ -29,7 +29,11 @@ export function chooseTracePage({ session, before, traces, wrong }: ChooseTraceP
       <div class="page-head"><h1>Compare ${first === undefined ? 'traces' : name}</h1></div>
       <form class="card" action="/trace-comparison">
         <div class="row">
-          ${first === undefined ? idField('First trace id', undefined) : hiddenId(first)}
+          ${
+            first === undefined
+              ? idField('First trace id', undefined)
+              : html`<input type="hidden" name="trace" value="${first}" />`
+          }
           ${idField(first === undefined ? 'Second trace id' : 'Trace id to compare with', wrong)}
           <button class="button primary">Compare</button>
         </div>
@@ -37,8 +41,6 @@ export function chooseTracePage({ session, before, traces, wrong }: ChooseTraceP
       ${first === undefined || others.length === 0 ? '' : latest(first, others)}`,
   )
 }
-
-const hiddenId = (id: string): Html => html`<input type="hidden" name="trace" value="${id}" />`
 
 function idField(label: string, wrong: string | undefined): Html {
   const id = label.startsWith('First') ? 'first-trace' : 'second-trace'
@@ -66,35 +68,24 @@ function idField(label: string, wrong: string | undefined): Html {
 
 const latest = (first: string, traces: readonly ListedTrace[]): Html =>
   html`<section class="card flush" aria-label="Latest traces">
-    <table class="list">
-      <caption class="unseen">
-        Latest traces
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Compare with</th>
-          <th scope="col">Status</th>
-          <th scope="col">Start</th>
-          <th scope="col" class="number">Duration</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${traces.map(
-          (trace) =>
-            html`<tr>
-              <td class="lead">
-                <a href="/trace-comparison?trace=${first}&trace=${trace.trace_id}"
-                  >${nameOf(trace)}</a
-                >
-                <span class="sub mono">${shortId(trace.trace_id)}</span>
-              </td>
-              <td class="state">${tracePill(trace.status)}</td>
-              <td data-label="Start" class="quiet">${ago(new Date(trace.started_at))}</td>
-              <td data-label="Duration" class="number">
-                ${trace.duration_ms === null ? '–' : duration(trace.duration_ms)}
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${listTable(
+      'Latest traces',
+      ['Compare with', 'Status', 'Start', ['number', 'Duration']],
+      traces.map(
+        (trace) =>
+          html`<tr>
+            <td class="lead">
+              <a href="/trace-comparison?trace=${first}&trace=${trace.trace_id}"
+                >${nameOf(trace)}</a
+              >
+              <span class="sub mono">${shortId(trace.trace_id)}</span>
+            </td>
+            <td class="state">${tracePill(trace.status)}</td>
+            <td data-label="Start" class="quiet">${ago(new Date(trace.started_at))}</td>
+            <td data-label="Duration" class="number">
+              ${trace.duration_ms === null ? '–' : duration(trace.duration_ms)}
+            </td>
+          </tr>`,
+      ),
+    )}
   </section>`

@@ -23,7 +23,7 @@ export interface ComparedTrace {
 }
 
 /** Two traces; differences are what `after` has more than `before`. */
-export interface ComparisonPage {
+interface ComparisonPage {
   readonly session: Session
   readonly before: ComparedTrace
   readonly after: ComparedTrace

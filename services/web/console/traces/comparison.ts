@@ -6,7 +6,7 @@ import type { Sums } from './sums.ts'
 import type { TraceTree } from './trace-tree.ts'
 
 /** What the spans of a group add up to in one of the traces. */
-export interface GroupSums {
+interface GroupSums {
   readonly spans: number
   readonly errors: number
   readonly durationNs: number

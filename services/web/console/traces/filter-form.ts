@@ -11,7 +11,7 @@ export interface Problem {
 }
 
 /** The filter of a list, and what it offers. */
-export interface FilterForm {
+interface FilterForm {
   readonly query: ListQuery
   readonly automations: readonly { readonly automationId: string; readonly name: string }[]
   readonly problem: Problem | undefined

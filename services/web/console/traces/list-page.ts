@@ -34,7 +34,7 @@ export interface FoundTraces {
 }
 
 /** A page of traces; without `found` its filter has a problem. */
-export interface TraceListPage {
+interface TraceListPage {
   readonly session: Session
   readonly query: ListQuery
   readonly automations: readonly AutomationName[]

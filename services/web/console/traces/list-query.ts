@@ -34,7 +34,7 @@ export const NOTED = ['good', 'bad', 'any'] as const
 export type Noted = (typeof NOTED)[number]
 
 /** Whether a list has the requests to the platform itself, each of which is a trace. */
-export const PLATFORM_REQUESTS = ['hidden', 'shown'] as const
+const PLATFORM_REQUESTS = ['hidden', 'shown'] as const
 /** A word of `PLATFORM_REQUESTS`. */
 export type PlatformRequests = (typeof PLATFORM_REQUESTS)[number]
 

@@ -6,19 +6,19 @@ import { listTraceFilters } from '../../../platform/traces/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { toTraceId } from '../frame/addresses.ts'
-import { addFilterActions, FILTER_NOTICES } from '../frame/lists/kept-filters.ts'
+import { FILTER_NOTICES, addFilterActions } from '../frame/lists/kept-filters.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
-import { CHOICE_NAMES, CHOICES, FIELD_NAMES, pageParameters, readListQuery } from './list-query.ts'
+import { CHOICES, CHOICE_NAMES, FIELD_NAMES, pageParameters, readListQuery } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
 import { readFilter } from './list-filter.ts'
 import { readerOf } from './reader-of.ts'
 import { TRACE_FILTERS } from './saved-filters.ts'
-import { usageCsv } from './usage-csv.ts'
 import { USAGE_DAYS, usagePage } from './usage-page.ts'
 import { GROUPING_NAMES, readUsageRows } from './usage-rows.ts'
 import { createRoom } from '../frame/room.ts'
+import type { UsageRow } from './usage-rows.ts'
 
 const ROWS = '50'
 const DAY_MS = 86_400_000
@@ -28,7 +28,7 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
   const room = createRoom(deps, FILTER_NOTICES)
   addFilterActions(room, deps, TRACE_FILTERS)
 
-  room.page('viewer', '/traces', async (c, notice) => {
+  room.page('viewer', '/traces', async (c) => {
     const query = readListQuery(new URL(c.req.url).searchParams)
     const { user } = c.var.session
     const [automations, filters, outcome] = await Promise.all([
@@ -43,7 +43,7 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     const isDeleted = c.req.query('notice') === 'filter-deleted'
     const deleted = isDeleted ? c.req.query('undo') : undefined
     const known = { session: c.var.session, query, automations, filters, opinions, waiting }
-    const facts = { ...known, notice, deleted }
+    const facts = { ...known, notice: c.var.notice, deleted }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
   })
@@ -104,4 +104,41 @@ async function readUsage(c: Context<SignedIn>, deps: WebDeps) {
   const automations = await listAutomationNames(deps.sql, c.var.session.user.organizationId)
   const rows = await readUsageRows(readerOf(c, deps), { by, from }, automations)
   return { session: c.var.session, by, days, rows }
+}
+
+const HEAD = [
+  'group',
+  'calls',
+  'errors',
+  'input_tokens',
+  'output_tokens',
+  'cost_usd',
+  'unpriced_calls',
+  'p50_ms',
+  'p95_ms',
+  'traces',
+]
+
+/** The table of usage as CSV (RFC 4180). */
+export function usageCsv(rows: readonly UsageRow[]): string {
+  const values = rows.map((row) => [
+    row.name,
+    row.calls,
+    row.failed,
+    row.inputTokens,
+    row.outputTokens,
+    row.costUsd ?? '',
+    row.unpriced,
+    row.p50 ?? '',
+    row.p95 ?? '',
+    row.traces ?? '',
+  ])
+  return [HEAD, ...values].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
+}
+
+/** A text that a spreadsheet would take for a formula begins with an apostrophe instead. */
+function cell(value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -18,7 +18,10 @@ const DIRECTIONS = {
 
 /** Leads from a trace to those beside it in the list that led to it, or back where it ends. */
 export function traceNeighbourRoutes(deps: WebDeps): Hono<SignedIn> {
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'first-trace': 'This is the first trace of the list: there is none before it.',
+    'last-trace': 'This is the last trace of the list: there is none after it.',
+  })
   for (const direction of ['next', 'previous'] as const) {
     room.page('viewer', `/traces/:traceId/${direction}`, async (c) =>
       c.redirect(await findNeighbour(c, deps, direction), 302),

@@ -16,7 +16,10 @@ import { createRoom } from '../frame/room.ts'
 /** Adds and deletes what people say of a trace. */
 export function traceNoteRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  const room = createRoom(deps)
+  const room = createRoom(deps, {
+    'note-added': 'The note is added.',
+    'note-deleted': 'The note is deleted.',
+  })
   const path = '/traces/:traceId/notes'
 
   room.form('editor', path, async (c) => {

@@ -4,16 +4,14 @@ import type { Oddity, TraceTree } from './trace-tree.ts'
 /** A span without an end is usual while a trace goes on. */
 export const isNotable = (oddity: Oddity): boolean => oddity !== 'open'
 
-const EXPLAINED: Readonly<Record<Oddity, string>> = {
+/** What is odd about a span, for those who look at it. */
+export const ODDITY_TEXTS: Readonly<Record<Oddity, string>> = {
   orphan: 'The parent of this span is not stored. It is late, elsewhere, or was not sent.',
   cycle: 'This span is below itself. The circle is cut open here.',
   open: 'This span has no end: it is still running, or its sender stopped.',
   negative: 'This span ends before it starts: the clock of its sender went back. It shows no time.',
   outside: 'This span is not within the time of its parent: two clocks differ, or it outlived it.',
 }
-
-/** Returns what is odd about a span, in a sentence. */
-export const explainOddity = (oddity: Oddity): string => EXPLAINED[oddity]
 
 const SUMMARIES: Readonly<Record<Exclude<Oddity, 'open'>, (number: number) => string>> = {
   orphan: (number) => `${plural(number, 'span')} whose parent is not stored`,

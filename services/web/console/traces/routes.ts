@@ -6,9 +6,7 @@ import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { noticeOf } from '../frame/notices.ts'
 import type { ShownAs } from '../frame/text/foreign-text.ts'
-import { createKeptRows } from './kept-rows.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
 import { toRowsDocument, toSpanRow } from './span-row.ts'
@@ -99,7 +97,7 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
     listed: listed.traces[0],
-    notice: noticeOf(c.req.query('notice')),
+    notice: c.var.notice,
     notes,
     run,
   }
@@ -166,3 +164,44 @@ const download = ({ body }: Response, name: string): Response =>
       'content-disposition': `attachment; filename="${name}"`,
     },
   })
+
+/** Smaller traces are read again as fast. */
+const ROWS_MIN = 2000
+/** The script of a page asks for its rows at once. */
+const KEPT_MS = 10_000
+/** A document has up to some ten megabytes. */
+const DOCUMENTS_MAX = 4
+
+/** The rows of large traces whose page was just shown, for the script that asks for them next. */
+interface KeptRows {
+  /** Keeps the rows of a trace for a few seconds, once the page is on its way. */
+  keep(trace: string, tree: TraceTree): void
+  /** Returns the rows as JSON, once: whoever asks again gets what is there by then. */
+  take(trace: string): string | undefined
+}
+
+/** Keeps rows in this process; another one reads them again. */
+export function createKeptRows(): KeptRows {
+  const documents = new Map<string, { readonly text: string; readonly timer: NodeJS.Timeout }>()
+
+  function take(trace: string): string | undefined {
+    const kept = documents.get(trace)
+    clearTimeout(kept?.timer)
+    documents.delete(trace)
+    return kept?.text
+  }
+
+  return {
+    keep(trace, tree) {
+      if (tree.rows.length < ROWS_MIN) return
+      setImmediate(() => {
+        take(trace)
+        const tooMany = Math.max(0, documents.size - DOCUMENTS_MAX + 1)
+        for (const oldest of [...documents.keys()].slice(0, tooMany)) take(oldest)
+        const timer = setTimeout(() => documents.delete(trace), KEPT_MS).unref()
+        documents.set(trace, { text: JSON.stringify(toRowsDocument(tree)), timer })
+      })
+    },
+    take,
+  }
+}

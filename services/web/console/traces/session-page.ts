@@ -13,7 +13,7 @@ import { visibleText } from '../frame/text/visible-text.ts'
 import { nameOf, tracePill } from './traces-table.ts'
 
 /** The conversation of a session, or a page of it. */
-export interface SessionView {
+interface SessionView {
   readonly session: Session
   readonly id: string
   /** The earliest first. */

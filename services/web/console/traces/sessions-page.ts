@@ -5,7 +5,7 @@ import { count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { ago, emptyState } from '../frame/parts.ts'
+import { ago, emptyState, listTable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
@@ -14,7 +14,7 @@ import { sessionPath } from './session-page.ts'
 import { excerpt, tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */
-export interface SessionsPage {
+interface SessionsPage {
   readonly session: Session
   readonly found: SessionPage
   /** The latest trace of each session, by its id. */
@@ -61,27 +61,21 @@ const nothing = (cursor: string | null): Html =>
   )
 
 const table = (sessions: readonly TraceSession[], latest: SessionsPage['latest']): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Sessions
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Session</th>
-        <th scope="col">Last status</th>
-        <th scope="col">Last active</th>
-        <th scope="col" class="excerpt">Last input</th>
-        <th scope="col" class="excerpt">Last output</th>
-        <th scope="col" class="number">Traces</th>
-        <th scope="col" class="number">Tokens</th>
-        <th scope="col" class="number">Cost</th>
-        <th scope="col">User</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${sessions.map((each) => row(each, latest.get(each.last_trace_id)))}
-    </tbody>
-  </table>`
+  listTable(
+    'Sessions',
+    [
+      'Session',
+      'Last status',
+      'Last active',
+      ['excerpt', 'Last input'],
+      ['excerpt', 'Last output'],
+      ['number', 'Traces'],
+      ['number', 'Tokens'],
+      ['number', 'Cost'],
+      'User',
+    ],
+    sessions.map((each) => row(each, latest.get(each.last_trace_id))),
+  )
 
 function row(session: TraceSession, trace: ListedTrace | undefined): Html {
   const { session_id: id, last_time: last, tokens, cost_usd: cost } = session

@@ -14,7 +14,7 @@ const SHOWN_MAX = 200
 const NAME_MAX = 300
 
 /** How the messages of a call are shown. */
-export interface ConversationView {
+interface ConversationView {
   /** The address of the span as JSON: there its messages are whole, and are copied from. */
   readonly downloadPath: string
   readonly as: ShownAs

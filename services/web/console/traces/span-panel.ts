@@ -4,19 +4,19 @@ import { absoluteTime, count, sentence } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import type { Html } from '../frame/parts.ts'
-import { pill, factList } from '../frame/parts.ts'
+import { factList, pill } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { kindIcon, kindName, kindOf } from '../frame/kinds.ts'
-import { explainOddity } from './oddities.ts'
-import { otlpText } from './otlp-text.ts'
+import { ODDITY_TEXTS } from './oddities.ts'
 import { conversation } from './span-messages.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
 import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import type { Oddity } from './trace-tree.ts'
+import { isObject } from '../../../shared/is-object.ts'
 
 /** A span, and what the tree says of it. */
-export interface SpanPanel {
+interface SpanPanel {
   readonly view: SpanView
   /** The address of its trace. */
   readonly tracePath: string
@@ -38,7 +38,7 @@ export function spanPanel(panel: SpanPanel): Html {
   const { span, truncated } = view
   return html`<div class="span-panel" data-span="${span.spanId}">
     ${head(panel)}
-    ${oddities.map((each) => html`<p class="notice waiting">${explainOddity(each)}</p>`)}
+    ${oddities.map((each) => html`<p class="notice waiting">${ODDITY_TEXTS[each]}</p>`)}
     ${
       truncated
         ? html`<p class="notice waiting">
@@ -219,3 +219,32 @@ function scope({ scope: { name, version, attributes } }: SpanView): Html | strin
 
 const textOf = (value: unknown): string | null =>
   typeof value === 'string' ? visibleText(value) : null
+
+/** Values within values beyond this are shown as `…`. */
+const DEPTH_MAX = 20
+
+/** Returns a value of OTLP's JSON encoding as a text: a string as it is, anything else as JSON. */
+function otlpText(value: unknown): string {
+  const plain = plainOf(value, 0)
+  return typeof plain === 'string' ? plain : (JSON.stringify(plain) ?? '')
+}
+
+function plainOf(value: unknown, depth: number): unknown {
+  if (!isObject(value)) return null
+  if (depth > DEPTH_MAX) return '…'
+  const { stringValue, boolValue, intValue, doubleValue, bytesValue, arrayValue, kvlistValue } =
+    value
+  if (isObject(arrayValue)) return listOf(arrayValue).map((each) => plainOf(each, depth + 1))
+  if (isObject(kvlistValue)) {
+    return Object.fromEntries(
+      listOf(kvlistValue).flatMap((each) =>
+        isObject(each) ? [[String(each['key']), plainOf(each['value'], depth + 1)]] : [],
+      ),
+    )
+  }
+  // A count may have more digits than a number can hold: it stays the text that it is.
+  return stringValue ?? boolValue ?? intValue ?? doubleValue ?? bytesValue ?? null
+}
+
+const listOf = ({ values }: Readonly<Record<string, unknown>>): readonly unknown[] =>
+  Array.isArray(values) ? values : []

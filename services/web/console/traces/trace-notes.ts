@@ -11,7 +11,7 @@ import { plainText } from '../frame/text/text-view.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 
 /** What people say of a trace, and who looks at it. */
-export interface TraceNotesView {
+interface TraceNotesView {
   readonly session: Session
   readonly tracePath: string
   /** The filter of the list that led to the trace. */

@@ -103,7 +103,11 @@ function head(view: TracePage, name: string): Html {
     ${state(view)}
     <span class="push pair">
       ${run === undefined ? '' : html`<a class="button" href="${runPath(run, run)}">Run</a>`}
-      ${session === undefined ? '' : sessionLink(session)}
+      ${
+        session === undefined
+          ? ''
+          : html`<a class="button" href="${sessionPath(session)}">Session</a>`
+      }
       <a class="button" href="/trace-comparison?trace=${skeleton.traceId}">Compare</a>
       <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
     </span>
@@ -116,9 +120,6 @@ function state(view: TracePage): Html {
   const isBad = view.tree.rows.some(({ span, depth }) => depth === 0 && span.status === 2)
   return isBad ? pill('bad', 'Failed') : pill('good', 'Ok')
 }
-
-const sessionLink = (id: string): Html =>
-  html`<a class="button" href="${sessionPath(id)}">Session</a>`
 
 /** Where they lead is looked up when somebody goes there. */
 function neighbours(view: TracePage): Html {

@@ -3,7 +3,7 @@ import type { TraceOpinions } from '../../../platform/traces/trace-notes.ts'
 import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { count, duration, shortId } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { ago, pill } from '../frame/parts.ts'
+import { ago, listTable, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
@@ -54,28 +54,21 @@ export function tracesTable(
 ): Html {
   const { columns } = query
   const back = queryOf({ list: carriedList(query) })
-  return html`<table class="list dense">
-    <caption class="unseen">
-      Traces
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Trace</th>
-        <th scope="col">Status</th>
-        <th scope="col">Start</th>
-        ${columns.map(
-          (column) =>
-            html`<th scope="col" class="${CLASSES[column] ?? ''}">${COLUMNS[column]}</th>`,
-        )}
-      </tr>
-    </thead>
-    <tbody>
-      ${traces.map((trace) => {
+  return html`<div class="dense">
+    ${listTable(
+      'Traces',
+      [
+        'Trace',
+        'Status',
+        'Start',
+        ...columns.map((each) => [CLASSES[each] ?? '', COLUMNS[each]] as const),
+      ],
+      traces.map((trace) => {
         const { trace_id: id } = trace
         return row(trace, { columns, back, opinion: opinions.get(id), isWaiting: waiting.has(id) })
-      })}
-    </tbody>
-  </table>`
+      }),
+    )}
+  </div>`
 }
 
 interface Row {

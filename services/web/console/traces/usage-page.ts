@@ -6,7 +6,7 @@ import { count, duration } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { emptyState } from '../frame/parts.ts'
+import { emptyState, listTable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000
 export const USAGE_DAYS = [7, 30, 91] as const
 
 /** The usage of an organization. */
-export interface UsagePage {
+interface UsagePage {
   readonly session: Session
   readonly by: Grouping
   readonly days: (typeof USAGE_DAYS)[number]
@@ -206,28 +206,19 @@ function table({ rows: found, by }: UsagePage): Html {
   // The latest day first; the others are in order.
   const rows = by === 'day' ? found.toReversed() : found
   const columns = columnsOf(by)
-  return html`<table class="list">
-    <caption class="unseen">
-      Usage by ${GROUPINGS[by].toLowerCase()}
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">${GROUPINGS[by]}</th>
-        ${columns.map(([name]) => html`<th scope="col" class="number">${name}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(
-        (row) =>
-          html`<tr>
-            <td class="lead">${nameOf(row, by)}</td>
-            ${columns.map(
-              ([name, textOf]) => html`<td data-label="${name}" class="number">${textOf(row)}</td>`,
-            )}
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  return listTable(
+    `Usage by ${GROUPINGS[by].toLowerCase()}`,
+    [GROUPINGS[by], ...columns.map(([name]) => ['number', name] as const)],
+    rows.map(
+      (row) =>
+        html`<tr>
+          <td class="lead">${nameOf(row, by)}</td>
+          ${columns.map(
+            ([name, textOf]) => html`<td data-label="${name}" class="number">${textOf(row)}</td>`,
+          )}
+        </tr>`,
+    ),
+  )
 }
 
 /** A user leads to the traces of that name. */

@@ -41,7 +41,7 @@ export interface UsageRow {
 }
 
 /** What is asked of usage. */
-export interface UsageQuestion {
+interface UsageQuestion {
   readonly by: Grouping
   readonly from: Date
 }

@@ -7,7 +7,7 @@ import { axisTimes, timeBar } from '../frame/time-bar.ts'
 import type { SpanRow } from './span-row.ts'
 
 /** The rows of a tree, and where they lead. */
-export interface Waterfall {
+interface Waterfall {
   readonly rows: readonly SpanRow[]
   /** The length of the time axis. */
   readonly lengthNs: number

@@ -12,7 +12,7 @@ import { runPath } from '../frame/addresses.ts'
 import { shortId } from '../frame/format.ts'
 import { readPageRequest } from '../frame/lists/page-request.ts'
 import { nothingHere, pager } from '../frame/lists/pager.ts'
-import { ago, emptyState, pill } from '../frame/parts.ts'
+import { ago, emptyState, listTable, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 const TONES = {
@@ -51,31 +51,20 @@ export async function deliveriesSection({ c, sql, owner, row, path }: Shown): Pr
 }
 
 const table = (items: readonly TriggerDelivery[], owner: Automation, path: string): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Deliveries
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Delivery</th>
-        <th scope="col">State</th>
-        <th scope="col">Run or reason</th>
-        <th scope="col">Received</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${items.map(
-        ({ id, deliveryId, state, problem, runId, receivedAt }) =>
-          html`<tr>
-            <td class="lead">
-              <a class="mono break" href="${path}/deliveries/${id}">${deliveryId}</a>
-            </td>
-            <td class="state">${deliveryPill(state)}</td>
-            <td data-label="Run or reason" class="row-wide">
-              ${problem ?? (runId === null ? '' : runLink(owner, runId))}
-            </td>
-            <td data-label="Received" class="quiet wide">${ago(receivedAt)}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  listTable(
+    'Deliveries',
+    ['Delivery', 'State', 'Run or reason', 'Received'],
+    items.map(
+      ({ id, deliveryId, state, problem, runId, receivedAt }) =>
+        html`<tr>
+          <td class="lead">
+            <a class="mono break" href="${path}/deliveries/${id}">${deliveryId}</a>
+          </td>
+          <td class="state">${deliveryPill(state)}</td>
+          <td data-label="Run or reason" class="row-wide">
+            ${problem ?? (runId === null ? '' : runLink(owner, runId))}
+          </td>
+          <td data-label="Received" class="quiet wide">${ago(receivedAt)}</td>
+        </tr>`,
+    ),
+  )

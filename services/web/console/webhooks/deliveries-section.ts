@@ -6,7 +6,7 @@ import type { Delivery, DeliveryState } from '../../../platform/webhooks/webhook
 import { runPath } from '../frame/addresses.ts'
 import { plural, shortId } from '../frame/format.ts'
 import { nothingHere, pager } from '../frame/lists/pager.ts'
-import { ago, csrfField, emptyState, pill } from '../frame/parts.ts'
+import { ago, csrfField, emptyState, listTable, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 const TONES = {
@@ -19,7 +19,7 @@ const TONES = {
 export const deliveryPill = (state: DeliveryState): Html => pill(TONES[state], state)
 
 /** The webhook whose messages the section shows. */
-export interface DeliveriesSection {
+interface DeliveriesSection {
   readonly session: Session
   readonly automation: Automation
   readonly deliveries: Page<Delivery>
@@ -50,23 +50,11 @@ export function deliveriesSection(view: DeliveriesSection, path: string): Html {
 }
 
 const deliveriesTable = (view: DeliveriesSection, path: string): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Messages
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Event</th>
-        <th scope="col">State</th>
-        <th scope="col">Answer</th>
-        <th scope="col">Run</th>
-        <th scope="col">Created</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${view.deliveries.items.map((each) => deliveryRow(view, each, path))}
-    </tbody>
-  </table>`
+  listTable(
+    'Messages',
+    ['Event', 'State', 'Answer', 'Run', 'Created'],
+    view.deliveries.items.map((each) => deliveryRow(view, each, path)),
+  )
 
 const deliveryRow = ({ automation }: DeliveriesSection, delivery: Delivery, path: string): Html =>
   html`<tr>

@@ -8,7 +8,15 @@ import type {
 import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { duration, pretty } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { copyable, csrfField, emptyState, noticeBox, pill, time } from '../frame/parts.ts'
+import {
+  copyable,
+  csrfField,
+  emptyState,
+  listTable,
+  noticeBox,
+  pill,
+  time,
+} from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deliveryPill } from './deliveries-section.ts'
 
@@ -78,31 +86,19 @@ const sendAgain = ({ session }: DeliveryPage, action: string): Html =>
   </form>`
 
 const triesTable = (tries: readonly DeliveryAttempt[]): Html =>
-  html`<table class="list">
-    <caption class="unseen">
-      Tries
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Try</th>
-        <th scope="col">Result</th>
-        <th scope="col">Answer</th>
-        <th scope="col">Took</th>
-        <th scope="col">Time</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${tries.map(
-        ({ number, status, problem, durationMs, triedAt }) =>
-          html`<tr>
-            <td class="lead">${number}</td>
-            <td class="state">
-              ${problem === null ? pill('good', 'accepted') : pill('bad', 'not accepted')}
-            </td>
-            <td data-label="Answer" class="row-wide">${problem ?? `HTTP ${status}`}</td>
-            <td data-label="Took">${duration(durationMs)}</td>
-            <td data-label="Time" class="quiet wide">${time(triedAt)}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  listTable(
+    'Tries',
+    ['Try', 'Result', 'Answer', 'Took', 'Time'],
+    tries.map(
+      ({ number, status, problem, durationMs, triedAt }) =>
+        html`<tr>
+          <td class="lead">${number}</td>
+          <td class="state">
+            ${problem === null ? pill('good', 'accepted') : pill('bad', 'not accepted')}
+          </td>
+          <td data-label="Answer" class="row-wide">${problem ?? `HTTP ${status}`}</td>
+          <td data-label="Took">${duration(durationMs)}</td>
+          <td data-label="Time" class="quiet wide">${time(triedAt)}</td>
+        </tr>`,
+    ),
+  )

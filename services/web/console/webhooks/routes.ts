@@ -8,8 +8,6 @@ import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { webhooks } from '../../nouns/webhooks.ts'
-import { noticeIn } from '../../resources/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
 import { createRoom } from '../frame/room.ts'
 import { deliveryPage, deliveryParts } from './delivery-page.ts'
@@ -20,8 +18,10 @@ const PATH = '/automations/:automationId/webhooks/:webhookId'
 /** Serves the messages of a webhook: one on its page, and those that are sent again. */
 export function deliveryRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
-  // What is said stands on the page of the webhook, too.
-  const { routes, page, action } = createRoom(deps, {})
+  const { routes, page, action } = createRoom(deps, {
+    'webhook-redelivered': 'The message is sent again, with the id that it had.',
+    'webhook-none-failed': 'No message has failed.',
+  })
   const delivery = `${PATH}/deliveries/:deliveryId`
 
   page('viewer', delivery, async (c) => c.html(deliveryPage(await readPage(c, sql))))
@@ -57,7 +57,7 @@ export function deliveryRoutes(deps: WebDeps): Hono<SignedIn> {
 async function readPage(c: Context<SignedIn>, sql: Database): Promise<DeliveryPage> {
   const own = await getOwnWebhook(c, sql)
   const delivery = await getDelivery(c, sql, own.webhook)
-  const notice = webhooks.read(noticeIn(c.req.query('notice')))?.text
+  const { notice } = c.var
   return { session: c.var.session, ...own, delivery, notice }
 }
 

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import { listAllLlmConnections, readOnly } from '../../../platform/diagnostics.ts'
 import { describeRequirements, providerOf } from '../../../platform/connections/llm-providers.ts'
 import { usageOf } from '../../../platform/connections/llm-usage.ts'
-import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
+import { createForwardProxy, routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
 import { plural } from '../../console/frame/format.ts'
 import type { Check, ProviderUrls } from '../check.ts'
 import { databaseFailure } from '../database-failure.ts'
@@ -12,8 +12,9 @@ import type { Finding, Warning } from '../finding.ts'
 import { orAbort } from '../or-abort.ts'
 import { findMissing, missingList } from './llm-connections/missing-credentials.ts'
 import type { MissingCredentials, UsedConnection } from './llm-connections/missing-credentials.ts'
-import { findUnreachable } from './llm-connections/unreachable-providers.ts'
-import type { UnreachableProvider } from './llm-connections/unreachable-providers.ts'
+import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
+import { httpGet } from '../http-get.ts'
+import { describeOutage } from '../outage.ts'
 
 interface LlmDetails {
   readonly connection_count: number
@@ -128,4 +129,30 @@ const describeMissing = (missing: readonly MissingCredentials[]): string =>
 function describeUnreachable(unreachable: readonly UnreachableProvider[]): string {
   const each = unreachable.map(({ provider, error }) => `${provider} (${error})`)
   return `provider(s) unreachable: ${each.join(', ')}`
+}
+
+/** A provider that gave no answer at its public address. */
+interface UnreachableProvider {
+  readonly provider: string
+  readonly host: string
+  readonly error: string
+}
+
+/** Asks the address of each provider at the same time; any answer counts. Never rejects. */
+async function findUnreachable(
+  urls: ReadonlyMap<string, string>,
+  { signal, proxy }: { readonly signal: AbortSignal; readonly proxy: ForwardProxy },
+): Promise<UnreachableProvider[]> {
+  const results = await Promise.all(
+    [...urls].map(async ([provider, address]): Promise<UnreachableProvider | undefined> => {
+      const url = new URL(address)
+      try {
+        await httpGet(url, { signal, bytesMax: 0, route: routeThrough(proxy, url) })
+        return undefined
+      } catch (thrown) {
+        return { provider, host: url.host, error: describeOutage(thrown) }
+      }
+    }),
+  )
+  return results.filter((result) => result !== undefined)
 }

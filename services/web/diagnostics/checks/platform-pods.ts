@@ -9,13 +9,15 @@ import type { Finding, Warning } from '../finding.ts'
 import { isSettled, isWell, toRow } from '../kubernetes/deployment-row.ts'
 import type { DeploymentRow } from '../kubernetes/deployment-row.ts'
 import { CLUSTER_CODES, openDeployments } from '../kubernetes/deployments.ts'
-import { readNamespace } from '../kubernetes/namespace.ts'
 import { listPods, troublesOf } from '../kubernetes/pods.ts'
 import { BUILD_WARNINGS, buildFacts, readBuilds } from './platform-pods/builds.ts'
 import type { BuildDetails } from './platform-pods/builds.ts'
 import { deploymentsTable } from './platform-pods/deployments-table.ts'
 import type { PlatformPodsDetails } from './platform-pods/deployments-table.ts'
-import { expectedDeployments } from './platform-pods/expected-deployments.ts'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { KubernetesAddress } from '../../../shared/kubernetes/client.ts'
+import type { WebConfig } from '../../env.ts'
 
 const COMPONENT_LABEL = 'app.kubernetes.io/component'
 
@@ -137,4 +139,38 @@ function findComponent(
   return fullName
     ? all.find(({ metadata }) => metadata.name === `${fullName}-${component}`)
     : all.find(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === component)
+}
+
+/** Returns the namespace of this pod, from the file beside its token; `default` without one. */
+async function readNamespace({ tokenFile }: KubernetesAddress): Promise<string> {
+  const text = await readFile(join(dirname(tokenFile), 'namespace'), 'utf8').catch(() => 'default')
+  return text.trim() || 'default'
+}
+
+/** Every long-lived Deployment of the chart, by component (SPEC 2.3). */
+export const CHART_DEPLOYMENTS = [
+  'web',
+  'worker',
+  'oauth',
+  'buildkit',
+  'collector',
+  'internal-registry',
+] as const
+
+type Config = Pick<
+  WebConfig,
+  'PLATFORM_DEPLOYMENTS' | 'PLATFORM_OAUTH_API_BASE_URL' | 'COLLECTOR_URL'
+>
+
+/**
+ * Lists the Deployments of this installation: those that the chart names, or else all but the
+ * services that are not configured.
+ */
+export function expectedDeployments(config: Config): readonly string[] {
+  if (config.PLATFORM_DEPLOYMENTS) return config.PLATFORM_DEPLOYMENTS
+  return CHART_DEPLOYMENTS.filter((component) => {
+    if (component === 'oauth') return config.PLATFORM_OAUTH_API_BASE_URL !== undefined
+    if (component === 'collector') return config.COLLECTOR_URL !== undefined
+    return true
+  })
 }

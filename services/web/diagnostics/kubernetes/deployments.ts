@@ -41,7 +41,7 @@ export interface Refusal {
 }
 
 /** The right that the service account of web lacks. */
-export interface ForbiddenDetails {
+interface ForbiddenDetails {
   readonly forbidden: Wanted & { readonly resource: string }
 }
 
@@ -49,7 +49,7 @@ export interface ForbiddenDetails {
 export type Read<Found> = { readonly found: Found } | { readonly refusal: Refusal }
 
 /** Reads Deployments of one cluster. */
-export interface DeploymentsApi {
+interface DeploymentsApi {
   /** Finds a Deployment; `found` is undefined if there is none of that name. */
   get(namespace: string, name: string): Promise<Read<KubernetesDeployment | undefined>>
   /** Lists at most 5,000 Deployments. */

@@ -9,7 +9,7 @@ const PODS_MAX = 500
 const TROUBLES_MAX = 3
 
 /** The pods to list, and when to stop. */
-export interface PodsOf extends Omit<PodQuery, 'limit'> {
+interface PodsOf extends Omit<PodQuery, 'limit'> {
   readonly signal: AbortSignal
 }
 

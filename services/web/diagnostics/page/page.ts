@@ -7,9 +7,10 @@ import { CHECKS, COMPONENT_NAMES } from '../checks/list.ts'
 import type { ComponentName } from '../checks/list.ts'
 import type { Diagnosis } from '../diagnoses.ts'
 import type { ComponentResult } from '../finding.ts'
-import { diagnosesTable } from './diagnoses-table.ts'
-import { latencyBadge, statusPill } from './parts.ts'
+import { latencyBadge, statusPill, verdictPill } from './parts.ts'
 import { reportSection } from './report.ts'
+import { absoluteTime, duration } from '../../console/frame/format.ts'
+import { tableCard } from './table-card.ts'
 
 interface Viewer {
   readonly session: Session
@@ -46,7 +47,7 @@ export function platformHealthPage({
 }
 
 /** The parts of the page in the order in which they are sent. */
-export interface HealthStream {
+interface HealthStream {
   /** The page up to the list of results. */
   readonly begin: string
   /** One line of the list of results. */
@@ -98,3 +99,32 @@ const progressLine = (name: ComponentName, result: ComponentResult): Html =>
     <span>${CHECKS[name].title}</span>
     <span class="pair">${latencyBadge(result)} ${statusPill(result.status)}</span>
   </li>`
+
+/** The diagnoses that this pod remembers. */
+function diagnosesTable(past: readonly Diagnosis[], pod: string): Html | string {
+  if (past.length === 0) return ''
+  return tableCard({
+    id: 'runs',
+    title: 'Last runs',
+    aside: html`Pod <code>${pod}</code>`,
+    columns: ['Started', 'Verdict', 'Failed components'],
+    numbers: ['Duration'],
+    rows: past.map(diagnosisRow),
+  })
+}
+
+function diagnosisRow({ id, startedAt, report }: Diagnosis): Html {
+  const failing = COMPONENT_NAMES.filter((name) => report.components[name].status === 'fail')
+  return html`<tr>
+    <td class="lead"><a href="?download=1&amp;run=${id}">${absoluteTime(startedAt)}</a></td>
+    <td class="state">${verdictPill(report.status)}</td>
+    <td data-label="Failed components" class="wide">
+      ${
+        failing.length > 0
+          ? failing.map((name) => CHECKS[name].title).join(', ')
+          : html`<span class="quiet">None</span>`
+      }
+    </td>
+    <td data-label="Duration" class="number">${duration(report.duration_ms)}</td>
+  </tr>`
+}

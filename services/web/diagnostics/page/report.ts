@@ -9,8 +9,7 @@ import type { Diagnosis } from '../diagnoses.ts'
 import type { ComponentResult } from '../finding.ts'
 import { isCritical } from '../report.ts'
 import type { Report } from '../report.ts'
-import { checkSection, factsOf, failureList } from './check-parts.ts'
-import { latencyBadge, statusPill, VERDICT_TONES } from './parts.ts'
+import { VERDICT_TONES, latencyBadge, statusPill } from './parts.ts'
 
 const VERDICTS = {
   ok: 'Everything that is configured works',
@@ -143,3 +142,35 @@ const jsonSection = ({ report }: Diagnosis): Html =>
     <summary>Report as JSON</summary>
     ${copyable('Report', pretty(report))}
   </details>`
+
+/**
+ * Lists items for a component: its code, provider and status, the facts of its check, and what
+ * passed.
+ */
+function factsOf<Name extends ComponentName>(name: Name, components: Components): readonly Html[] {
+  const { page, passes = {} } = CHECKS[name]
+  const { details, provider, http_status, checks = [] } = components[name]
+  return [
+    ...(details?.code ? [html`<li class="mono">${details.code}</li>`] : []),
+    ...(provider ? [html`<li>${provider}</li>`] : []),
+    ...(http_status ? [html`<li>HTTP ${http_status}</li>`] : []),
+    ...(page?.facts?.(details ?? {}) ?? []),
+    ...checks.map((part) => passedPart(part, passes)),
+  ]
+}
+
+/** A part that passed, in words; its title is its name in the report. */
+const passedPart = (name: string, words: Readonly<Record<string, string>>): Html =>
+  html`<li class="passed" title="${name}">${Object.hasOwn(words, name) ? words[name] : name}</li>`
+
+/** The list below the error of a failure, from its check. */
+const failureList = <Name extends ComponentName>(
+  name: Name,
+  components: Components,
+): Html | string => CHECKS[name].page?.failure?.(components[name].details ?? {}) ?? ''
+
+/** The section of a check. */
+const checkSection = <Name extends ComponentName>(
+  name: Name,
+  components: Components,
+): Html | string => CHECKS[name].page?.section?.(components[name].details ?? {}) ?? ''

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Html } from '../../console/frame/parts.ts'
 
 /** A card with a table; the columns of numbers stand to the right of the others. */
-export interface TableCard {
+interface TableCard {
   readonly id: string
   readonly title: string
   /** Beside the title. */

@@ -8,7 +8,7 @@ import { show, claimOf } from './rule.ts'
 import { createSignatures, findCandidates } from './verify-signature.ts'
 
 /** The outcome of one rule. */
-export interface ExplainedRule {
+interface ExplainedRule {
   readonly name: string
   /** Undefined if the rule passes. */
   readonly reason: Reason | undefined
@@ -25,7 +25,7 @@ export interface Explanation {
 }
 
 /** Options of `explainToken`. */
-export interface ExplainOptions {
+interface ExplainOptions {
   readonly keys: KeyStore
   /** In milliseconds. */
   readonly now: () => number

@@ -19,7 +19,7 @@ export interface KeySource {
 }
 
 /** The keys of an authorization server. */
-export interface ProviderKeys {
+interface ProviderKeys {
   readonly keys: readonly JWK[]
   /** The token endpoint; null if discovery was not used or did not name it. */
   readonly tokenUrl: string | null
@@ -125,7 +125,7 @@ async function discover(source: KeySource, read: Read): Promise<Addresses> {
  * Lists the places of metadata: of OpenID Connect Discovery, of Okta, of RFC 8414 §3.1, and what
  * Spring tries.
  */
-export function discoveryUrls({ issuer, discoveryUrl }: KeySource): readonly string[] {
+function discoveryUrls({ issuer, discoveryUrl }: KeySource): readonly string[] {
   if (discoveryUrl !== null) return [discoveryUrl]
   const { href, origin, pathname } = new URL(issuer)
   const base = href.replace(/\/$/, '')

@@ -35,7 +35,7 @@ export type Verdict =
     }
 
 /** Options of `createGate`. */
-export interface GateOptions {
+interface GateOptions {
   readonly keys: KeyStore
   readonly verified: VerifiedTokens
   /** In milliseconds. */

@@ -2,7 +2,7 @@ import { claimOf } from './rule.ts'
 import type { Facts, JsonObject, Reason } from './rule.ts'
 
 /** A token with the reasons to refuse it. */
-export interface Symptoms {
+interface Symptoms {
   readonly token: string
   readonly reasons: readonly Reason[]
   /** Absent when the token could not be read. */

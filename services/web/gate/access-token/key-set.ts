@@ -12,7 +12,7 @@ const JUST_FETCHED_MS = 1000
 const FAILING_MS = 30_000
 
 /** Options of `createKeySet`. */
-export interface KeySetOptions {
+interface KeySetOptions {
   readonly fetch: () => Promise<readonly JWK[]>
   /** The time for which keys serve after they are no longer fresh, while new ones cannot be had. */
   readonly staleMs: number

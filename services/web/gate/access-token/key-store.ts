@@ -10,7 +10,7 @@ import type { KeySet } from './key-set.ts'
 const ORGANIZATIONS_MAX = 10_000
 
 /** Options of `createKeyStore`. */
-export interface KeyStoreOptions {
+interface KeyStoreOptions {
   readonly guard: OutgoingGuard
   readonly staleMs: number
   readonly log: Log

@@ -7,7 +7,7 @@ import { openResponse } from '../../../shared/outgoing/send-request.ts'
 const DOCUMENT_BYTES_MAX = 256 * 1024
 
 /** The reasons why a document of an identity provider cannot be had. */
-export type DocumentProblem =
+type DocumentProblem =
   | GuardProblem
   | 'not_https'
   | 'not_canonical'

@@ -5,14 +5,14 @@ import type { ParsedToken } from './parse-token.ts'
 const TOKENS_MAX = 2000
 
 /** A token whose signature was checked. */
-export interface VerifiedToken {
+interface VerifiedToken {
   readonly parsed: ParsedToken
   /** The key that the signature fits; it counts for as long as it is in the set. */
   readonly key: JWK
 }
 
 /** The entry of one token, which may be empty. */
-export interface TokenEntry {
+interface TokenEntry {
   readonly known: VerifiedToken | undefined
   keep(verified: VerifiedToken): void
   drop(): void
@@ -20,8 +20,6 @@ export interface TokenEntry {
 
 /** Returns the entry of a token. */
 export type VerifiedTokens = (token: string) => TokenEntry
-
-const digestOf = (token: string): string => hash('sha256', token, 'base64')
 
 /**
  * Remembers the signatures of the tokens that were accepted last, by SHA-256, so that a busy client
@@ -31,7 +29,7 @@ const digestOf = (token: string): string => hash('sha256', token, 'base64')
 export function createVerifiedTokens(max = TOKENS_MAX): VerifiedTokens {
   const tokens = new Map<string, VerifiedToken>()
   return function entryOf(token) {
-    const digest = digestOf(token)
+    const digest = hash('sha256', token, 'base64')
     return {
       known: tokens.get(digest),
       keep(verified) {

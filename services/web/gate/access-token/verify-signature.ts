@@ -18,7 +18,7 @@ export type SignatureResult =
   | { readonly ok: false; readonly reason: Reason }
 
 /** A token that the strict parser has read, with its header. */
-export interface SignedToken {
+interface SignedToken {
   readonly token: string
   readonly header: JsonObject
 }

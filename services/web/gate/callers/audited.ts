@@ -14,7 +14,7 @@ export interface Acting {
 type Entry<Result> = AuditEntry | ((result: Result) => AuditEntry | undefined)
 
 /** Makes a change and records it, in one transaction. */
-export type Audited = <Result>(
+type Audited = <Result>(
   acting: Acting,
   change: (tx: Transaction) => Promise<Result>,
   entry: Entry<Result>,

@@ -13,7 +13,7 @@ const UNTOLD_SHARE = 10
 const LOOKS_MAX = 2 * UNTOLD_SHARE
 
 /** A token or client that calls. */
-export type LimitedCaller = Pick<Actor, 'kind' | 'id'> & { readonly organizationId: number }
+type LimitedCaller = Pick<Actor, 'kind' | 'id'> & { readonly organizationId: number }
 
 /** Counts the calls of tokens and of organizations. */
 export interface CallLimits {
@@ -25,7 +25,7 @@ export interface CallLimits {
 }
 
 /** The dependencies of `createCallLimits`. */
-export interface CallLimitsDeps extends SharedCountsDeps {
+interface CallLimitsDeps extends SharedCountsDeps {
   /** The limits of organizations without their own. */
   readonly limits: Omit<Limits, 'queuedRuns'>
   readonly onLimited?: ((limit: LimitKind) => void) | undefined

@@ -1,5 +1,5 @@
 /** Options of `createFailureThrottle`. */
-export interface FailureThrottleOptions {
+interface FailureThrottleOptions {
   /** The failures that a subject has at once. */
   readonly burst: number
   /** The failures that it gets back per second. */
@@ -10,7 +10,7 @@ export interface FailureThrottleOptions {
 }
 
 /** Counts the failures of subjects, such as addresses. */
-export interface FailureThrottle {
+interface FailureThrottle {
   /** Counts a failure. Returns 0, or the seconds to wait if there were too many. */
   fail(subject: string): number
 }

@@ -12,7 +12,7 @@ interface Count {
 }
 
 /** What is told to the other processes at a time. */
-export interface SentCounts {
+interface SentCounts {
   readonly minute: number
   readonly calls: ReadonlyMap<string, number>
   /** Takes the sums of all processes. */

@@ -9,8 +9,8 @@ import { AppError } from '../../../shared/errors.ts'
 import { mediaType, readBody } from '../../../shared/http/request-body.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
-import { isSigned } from './signature.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 const PATH = '/git-webhooks/:automationId'
 /** Of a push with many commits. */
@@ -94,3 +94,23 @@ const isPushTo = (wanted: string, given: Push | undefined): boolean =>
   given !== undefined &&
   [wanted, `refs/heads/${wanted}`, `refs/tags/${wanted}`].includes(given.ref) &&
   !NO_COMMIT.test(given.after ?? '')
+
+const HEADERS = ['x-hub-signature-256', 'x-gitea-signature', 'x-forgejo-signature'] as const
+
+/**
+ * Tells whether a push was sent by who has the secret: signed as GitHub, Gitea and Forgejo do, or
+ * with the secret itself, as GitLab sends it.
+ */
+function isSigned(headers: Headers, body: Uint8Array, secret: string): boolean {
+  const token = headers.get('x-gitlab-token')
+  if (token !== null) return isEqual(token, secret)
+  const given = HEADERS.map((name) => headers.get(name)).find((value) => value !== null)
+  const expected = createHmac('sha256', secret).update(body).digest('hex')
+  return given !== undefined && given !== null && isEqual(given.replace(/^sha256=/, ''), expected)
+}
+
+/** Takes as long for any two texts of the same length as given. */
+function isEqual(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}

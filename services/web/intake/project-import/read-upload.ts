@@ -13,7 +13,7 @@ import { readBody } from '../../../shared/http/request-body.ts'
 import { isZip, otherArchive, readZip } from './archive.ts'
 
 /** The files of a project, and the other fields of the form that they came in. */
-export interface ProjectUpload {
+interface ProjectUpload {
   readonly files: ProjectFiles
   readonly fields: ReadonlyMap<string, string>
 }

@@ -40,7 +40,7 @@ const ARCHIVES = new Set([
 const NAME_CHARACTERS_MAX = 200
 
 /** An archive that was sent, on the disk for as long as it is used. */
-export interface ReceivedSource {
+interface ReceivedSource {
   readonly path: string
   /** As the sender named it. */
   readonly name: string
@@ -48,7 +48,7 @@ export interface ReceivedSource {
 }
 
 /** Receives an archive and hands it on; it is deleted when `use` has ended. */
-export type ReceiveSource = <Result>(
+type ReceiveSource = <Result>(
   request: Request,
   use: (source: ReceivedSource) => Promise<Result>,
 ) => Promise<Result>

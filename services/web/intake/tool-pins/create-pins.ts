@@ -8,16 +8,10 @@ import { listOffers, pinTools } from './pin-tools.ts'
 import type { Offer, PinDeps, RemoteTool } from './pin-tools.ts'
 
 /** Returns the definition of an organization with the schemas of its tools. */
-export type PinOf = (
-  organizationId: number,
-) => (definition: CrewDefinition) => Promise<CrewDefinition>
+type PinOf = (organizationId: number) => (definition: CrewDefinition) => Promise<CrewDefinition>
 
 /** Returns what a tool of an organization offers, or why that cannot be had. */
-export type OffersOf = (
-  organizationId: number,
-  key: string,
-  tool: RemoteTool,
-) => Promise<Offer[] | string>
+type OffersOf = (organizationId: number, key: string, tool: RemoteTool) => Promise<Offer[] | string>
 
 /** Creates what reads the schemas of tools when a version is published, by API or page. */
 export function createPins(web: WebDeps): PinOf {

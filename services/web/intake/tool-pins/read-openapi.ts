@@ -1,3 +1,4 @@
+import { toError } from '../../../shared/errors.ts'
 import * as v from 'valibot'
 import { PARAMETER_PLACES } from '../../../platform/tools/tool-definitions.ts'
 import type { PinnedOperation } from '../../../platform/tools/tool-definitions.ts'
@@ -52,7 +53,7 @@ export function readOperations(document: Json, names: readonly string[]): Pinned
     try {
       return toPinned(document, name, one)
     } catch (thrown) {
-      throw new Error(`${name} cannot be used: ${messageOf(thrown)}`, { cause: thrown })
+      throw new Error(`${name} cannot be used: ${toError(thrown).message}`, { cause: thrown })
     }
   })
 }
@@ -64,13 +65,10 @@ export function readAllOperations(document: Json) {
     try {
       return { name, description, inputSchema: toPinned(document, name, found).input_schema }
     } catch (thrown) {
-      return { name, description, problem: messageOf(thrown) }
+      return { name, description, problem: toError(thrown).message }
     }
   })
 }
-
-const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
 
 function findOperations(document: Json): Map<string, Found> {
   const { openapi, paths } = document

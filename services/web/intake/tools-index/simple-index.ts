@@ -5,7 +5,7 @@ const API_VERSION = '1.1'
 /** The media type of the JSON form (PEP 691). */
 export const JSON_TYPE = 'application/vnd.pypi.simple.v1+json'
 /** The media type of the HTML form (PEP 691). */
-export const HTML_TYPE = 'application/vnd.pypi.simple.v1+html'
+const HTML_TYPE = 'application/vnd.pypi.simple.v1+html'
 const PLAIN_HTML_TYPE = 'text/html'
 
 type Told = 'filename' | 'version' | 'sha256' | 'requiresPython' | 'yankedReason'

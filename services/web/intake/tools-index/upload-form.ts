@@ -30,7 +30,7 @@ const LIMITS = {
 const BODY_BYTES_MAX = TOOL_BYTES_MAX + 4 * 1024 * 1024
 
 /** The file of an upload, while it arrives. */
-export interface UploadedFile {
+interface UploadedFile {
   readonly filename: string
   readonly content: AsyncIterable<Uint8Array>
   /** All fields, which may come before or after the file. */

@@ -4,20 +4,20 @@ import type { Context } from 'hono'
 import { receiveDelivery } from '../../../platform/triggers/receive-delivery.ts'
 import type { Received } from '../../../platform/triggers/receive-delivery.ts'
 import {
-  findSkew,
   SCHEMES,
   SKEW_SECONDS_MAX,
+  findSkew,
 } from '../../../platform/triggers/signature-schemes.ts'
 import type { Signing } from '../../../platform/triggers/signature-schemes.ts'
 import { findSecretOfAddress, findTrigger } from '../../../platform/triggers/triggers.ts'
 import type { SealedSecret } from '../../../platform/triggers/triggers.ts'
 import { createWebhookKeys } from '../../../platform/webhooks/webhook-keys.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { readBody } from '../../../shared/http/request-body.ts'
+import { mediaType, readBody } from '../../../shared/http/request-body.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
-import { readPayload } from './payload.ts'
+import { parseStrictJson } from '../../../shared/http/strict-json.ts'
 
 const PATH = '/hooks/:triggerId'
 /** It is kept with the delivery. */
@@ -135,4 +135,38 @@ function answer(c: Context<WebApp>, received: Received): Response {
   if (error) throw error
   const told = { delivery_id: deliveryId, status: state, kickoff_id: runId, reason: problem }
   return c.json({ ...told, repeated: isRepeated }, state === 'started' && !isRepeated ? 202 : 200)
+}
+
+const FIELDS_MAX = 1000
+
+/**
+ * Reads what was delivered: JSON, or a form. A form whose only field is `payload`, as GitHub and
+ * Slack send it, is the JSON in there. Raises `unsupported_media_type` and `invalid_request`.
+ */
+function readPayload(request: Request, body: Uint8Array): unknown {
+  if (request.headers.has('content-encoding')) {
+    throw new AppError('unsupported_media_type', 'Send the body without a Content-Encoding.')
+  }
+  const type = mediaType(request)
+  if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return parseStrictJson(body, 'The body')
+  if (type === 'application/x-www-form-urlencoded') return readForm(body)
+  throw new AppError(
+    'unsupported_media_type',
+    'Send the body as application/json or application/x-www-form-urlencoded.',
+  )
+}
+
+function readForm(body: Uint8Array): unknown {
+  const fields = [...new URLSearchParams(Buffer.from(body).toString())]
+  const [first, ...others] = fields
+  if (first?.[0] === 'payload' && others.length === 0) {
+    return parseStrictJson(Buffer.from(first[1]), 'The field payload')
+  }
+  if (fields.length > FIELDS_MAX || fields.flat().some((text) => text.includes('\0'))) {
+    throw new AppError(
+      'invalid_request',
+      `A form has at most ${FIELDS_MAX} fields here, without the character U+0000.`,
+    )
+  }
+  return Object.fromEntries(fields)
 }

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { findAccountLink, useAccountLink } from '../../../platform/people/account-links.ts'
-import type { LinkedUser, LinkPurpose } from '../../../platform/people/account-links.ts'
+import type { LinkPurpose, LinkedUser } from '../../../platform/people/account-links.ts'
 import { setPassword } from '../../../platform/people/accounts.ts'
 import { writeAudit } from '../../../platform/audit/audit.ts'
 import type { AuditEntry } from '../../../platform/audit/audit.ts'
@@ -10,13 +10,15 @@ import { actorOf } from '../../gate/callers/actor.ts'
 import type { CallerIdentity } from '../../gate/callers/actor.ts'
 import { formExpired, readForm, requireSameOrigin } from '../../gate/callers/forms.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
-import { readNewPassword } from '../new-password.ts'
+import { newPasswordFields, readNewPassword } from '../new-password.ts'
 import { openSession } from '../open-session.ts'
 import type { PasswordChecks } from '../password-checks.ts'
 import { bindSignInForm, isOwnSignInForm } from '../sign-in-form.ts'
-import { resetDonePage, resetPage, signInLinkPage } from './pages.ts'
-import type { LinkPage } from './pages.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
+import { html } from 'hono/html'
+import { plainPage } from '../../console/frame/layout.ts'
+import { csrfField, problemBox } from '../../console/frame/parts.ts'
+import type { Html } from '../../console/frame/parts.ts'
 
 /**
  * Serves the links that lead into an account, once each: to a new password, where people sign in
@@ -118,4 +120,48 @@ const linkOver = (): AppError =>
     'not_found',
     'This link is not valid, or no longer: each works once, for a short time, and a newer one ' +
       'takes its place. Ask for another one.',
+  )
+
+/** The form behind a link into an account. */
+interface LinkPage {
+  readonly user: LinkedUser
+  readonly path: string
+  readonly csrfToken: string
+  readonly problem?: string | undefined
+}
+
+/** The page on which somebody who lost a password enters a new one. */
+function resetPage({ user, path, csrfToken, problem }: LinkPage): Html {
+  return plainPage(
+    'New password',
+    html`<h1>New password</h1>
+      <p class="hint">For ${user.email ?? user.name}. All sessions of the account end.</p>
+      ${problemBox(problem)}
+      <form method="post" action="${path}" class="stack">
+        ${csrfField(csrfToken)}
+        <input type="hidden" name="username" value="${user.email ?? ''}" autocomplete="username" />
+        ${newPasswordFields()}
+        <button class="button primary">Change password</button>
+      </form>`,
+  )
+}
+
+/** The page after that. */
+const resetDonePage = (): Html =>
+  plainPage(
+    'Password changed',
+    html`<h1>Your password is changed</h1>
+      <a class="button primary wide" href="/sign-in">Sign in</a>`,
+  )
+
+/** The page that signs somebody in; a program that only looks at its link does not. */
+const signInLinkPage = ({ user, path, csrfToken }: LinkPage): Html =>
+  plainPage(
+    'Sign in',
+    html`<h1>Sign in</h1>
+      <p class="hint">As ${user.email ?? user.name}, with a link of an operator. It works once.</p>
+      <form method="post" action="${path}" class="stack">
+        ${csrfField(csrfToken)}
+        <button class="button primary">Sign in</button>
+      </form>`,
   )

@@ -6,7 +6,7 @@ const RULES_MAX = 500
 const RULE = /^(?<group>\S.*?)\s*->\s*(?<organization>\S.*?)\s*:\s*(?<role>[a-z]+)$/
 
 /** A group of the identity provider, and the membership that it gives. */
-export interface GroupRule extends ClaimedMembership {
+interface GroupRule extends ClaimedMembership {
   readonly group: string
 }
 

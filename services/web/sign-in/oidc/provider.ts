@@ -4,7 +4,6 @@ import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createProviderFetch } from '../../../shared/outgoing/provider-fetch.ts'
 import type { WebConfig } from '../../env.ts'
-import { providerName } from './provider-name.ts'
 import { toSignInError, wrongIssuer } from './sign-in-errors.ts'
 
 /** Of each call to the provider; a sign-in makes four at the most. */
@@ -68,7 +67,7 @@ export function createIdentityProvider(config: WebConfig): IdentityProvider | un
   const claims = [config.OIDC_ADMIN_CLAIM, config.OIDC_GROUPS_CLAIM]
   const { OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config
   if (kind === 'local' || !issuer || !clientId || !clientSecret) return undefined
-  return openProvider(providerName(kind), {
+  return openProvider(NAMES.get(kind) ?? 'single sign-on', {
     issuer,
     clientId,
     clientSecret,
@@ -184,3 +183,15 @@ function authenticate(clientSecret: string): client.ClientAuth {
     method(server, ...rest)
   }
 }
+
+/** What people call an `AUTH_PROVIDER`. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['okta', 'Okta'],
+  ['entra_id', 'Microsoft Entra ID'],
+  ['auth0', 'Auth0'],
+  ['keycloak', 'Keycloak'],
+  ['google', 'Google'],
+  ['authentik', 'authentik'],
+  ['zitadel', 'ZITADEL'],
+  ['ping', 'Ping Identity'],
+])

@@ -3,7 +3,7 @@ import { AppError } from '../../../shared/errors.ts'
 import type { ErrorCode } from '../../../shared/errors.ts'
 
 /** The reasons why a sign-in through the provider failed, for the audit log. */
-export type SignInFailure =
+type SignInFailure =
   | 'not_begun_here'
   | 'bad_callback'
   | 'used_before'

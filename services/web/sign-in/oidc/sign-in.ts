@@ -19,7 +19,7 @@ import { signInError } from './sign-in-errors.ts'
 const QUERY_CHARACTERS_MAX = 8192
 
 /** The return of a browser from the provider. */
-export interface Callback {
+interface Callback {
   /** The query that the provider sent the browser back with, with its question mark. */
   readonly search: string
   /** What this browser began; nothing when it began nothing, or too long ago. */

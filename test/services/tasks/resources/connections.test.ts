@@ -1,31 +1,23 @@
-import { serve } from '@hono/node-server'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openPlatformWithConnections } from '../../web/support/platform-with-connections.ts'
 import type { PlatformWithConnections } from '../../web/support/platform-with-connections.ts'
-import { createRunner } from './support.ts'
+import { createRunner, serveApp } from './support.ts'
 
 let platform: PlatformWithConnections
-let server: ReturnType<typeof serve>
-let url: string
+let server: Awaited<ReturnType<typeof serveApp>>
 let token: string
 
 beforeAll(async () => {
   platform = await openPlatformWithConnections()
   token = await platform.issueToken(platform.acme)
-  await new Promise<void>((resolve) => {
-    const listening = { fetch: platform.app.fetch, port: 0, hostname: '127.0.0.1' }
-    server = serve(listening, ({ port }) => {
-      url = `http://127.0.0.1:${port}`
-      resolve()
-    })
-  })
+  server = await serveApp(platform.app)
 })
 afterAll(async () => {
-  await new Promise((resolve) => server.close(resolve))
+  await server.stop()
   await platform.close()
 })
 
-const run = createRunner(() => ({ url, token }))
+const run = createRunner(() => ({ url: server.url, token }))
 
 const connection = (more: string): string =>
   `kind: connection\nname: keyed\nspec:\n  provider: token\n  kind: static_token\n  ${more}\n`

@@ -1,29 +1,21 @@
-import { serve } from '@hono/node-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { setMembership } from '../../../../services/platform/people/memberships.ts'
 import { ensureUser } from '../../../../services/platform/people/users.ts'
 import { openPlatform } from '../../web/support/platform.ts'
 import type { Platform } from '../../web/support/platform.ts'
-import { createRunner } from './support.ts'
+import { createRunner, serveApp } from './support.ts'
 
 let platform: Platform
-let server: ReturnType<typeof serve>
-let url: string
+let server: Awaited<ReturnType<typeof serveApp>>
 let token: string
 
 beforeAll(async () => {
   platform = await openPlatform()
   token = await platform.issueToken(platform.acme)
-  await new Promise<void>((resolve) => {
-    const options = { fetch: platform.app.fetch, port: 0, hostname: '127.0.0.1' }
-    server = serve(options, ({ port }) => {
-      url = `http://127.0.0.1:${port}`
-      resolve()
-    })
-  })
+  server = await serveApp(platform.app)
 })
 afterAll(async () => {
-  await new Promise((resolve) => server.close(resolve))
+  await server.stop()
   await platform.close()
 })
 beforeEach(async () => {
@@ -40,7 +32,7 @@ beforeEach(async () => {
   }
 })
 
-const run = createRunner(() => ({ url, token }))
+const run = createRunner(() => ({ url: server.url, token }))
 const member = (name: string, role: string) =>
   `kind: member\nname: ${name}\nspec:\n  role: ${role}\n`
 const files = (...documents: readonly string[]): string => documents.join('---\n')

@@ -1,7 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { serve } from '@hono/node-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readKinds } from '../../../../services/tasks/resources/kinds.ts'
 import type { Kind } from '../../../../services/tasks/resources/kinds.ts'
@@ -11,33 +10,27 @@ import { createState } from '../../../../services/tasks/resources/state.ts'
 import { openReminders } from '../../web/resources/reminders-app.ts'
 import { openPlatform } from '../../web/support/platform.ts'
 import type { Platform } from '../../web/support/platform.ts'
-import { createRunner } from './support.ts'
+import { createRunner, serveApp } from './support.ts'
 
 let platform: Platform
-let server: ReturnType<typeof serve>
-let url: string
+let server: Awaited<ReturnType<typeof serveApp>>
 let token: string
 
 beforeAll(async () => {
   platform = await openPlatform()
   token = await platform.issueToken(platform.acme)
   const app = await openReminders(platform)
-  await new Promise<void>((resolve) => {
-    server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
-      url = `http://127.0.0.1:${port}`
-      resolve()
-    })
-  })
+  server = await serveApp(app)
 })
 afterAll(async () => {
-  await new Promise((resolve) => server.close(resolve))
+  await server.stop()
   await platform.close()
 })
 beforeEach(async () => {
   await platform.sql`delete from reminders`
 })
 
-const run = createRunner(() => ({ url, token }))
+const run = createRunner(() => ({ url: server.url, token }))
 
 const reminder = (more: string, channel = 'chat'): string =>
   `kind: reminder\nname: Renew\nparent: acme-digest\nspec:\n  channel: ${channel}\n  ${more}\n`

@@ -1,6 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getRequestListener } from '@hono/node-server'
 import { applyFiles } from '../../../../services/tasks/resources/apply-files.ts'
 import { exportDocuments } from '../../../../services/tasks/resources/export-documents.ts'
 import {
@@ -8,6 +9,12 @@ import {
   readExportRequest,
 } from '../../../../services/tasks/resources/options.ts'
 import { startHttpServer } from '../../../support/http-server.ts'
+
+/** Serves an app on this machine. */
+export function serveApp({ fetch }: { readonly fetch: Parameters<typeof getRequestListener>[0] }) {
+  const listen = getRequestListener(fetch)
+  return startHttpServer((request, response) => void listen(request, response))
+}
 
 /** A call that passes a gate. */
 export interface PassingCall {

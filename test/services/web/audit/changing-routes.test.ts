@@ -153,6 +153,8 @@ const TRIGGER = {
 }
 const TRIGGER_BY_API = { ...TRIGGER, inputs: { topic: '{{ $.body.topic }}' } }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
+const VARIABLE = { name: 'KEY', secret_value: PASSWORD }
+const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
 /** Fields in which any other text is a known one: boxes, choices, and the address of a list. */
@@ -281,6 +283,17 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     secret: true,
   }),
   'DELETE /designer/v2/automations/:automationId/variables/:name': json('DELETE'),
+  'PUT /designer/v2/own-crews/:ownCrewId': json('PUT', { replicas: 3 }),
+  'POST /designer/v2/automations/:automationId/environment-variables': json('POST', VARIABLE),
+  'PUT /designer/v2/automations/:automationId/environment-variables/:environmentVariableId': json(
+    'PUT',
+    VARIABLE,
+  ),
+  'DELETE /designer/v2/automations/:automationId/environment-variables/:environmentVariableId':
+    json('DELETE'),
+  'POST /designer/v2/automations/:automationId/git-sources': json('POST', GIT),
+  'PUT /designer/v2/automations/:automationId/git-sources/:gitSourceId': json('PUT', GIT),
+  'DELETE /designer/v2/automations/:automationId/git-sources/:gitSourceId': json('DELETE'),
   'PUT /designer/v2/automations/:automationId/repository': json('PUT', {
     url: 'https://git.test/acme/crew.git',
     ref: 'main',
@@ -515,7 +528,10 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deploym|sto|star|re(?!pl)|crew|env|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|depl|sto|star|re(?!pl)|crew|env|git|delete)|$)/
+
+const ownCrew = (name: string): Promise<string> =>
+  firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
@@ -540,12 +556,14 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   projectId: async () => projectId,
   automationId: async (route) => {
     if (!CREWS.test(route)) return platform.acme.research.automationId
-    const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
-    return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
+    return ownCrew(route.includes('designer') ? 'Crew by API' : 'Crew by page')
   },
   staticTokenId: () =>
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
+  ownCrewId: () => ownCrew('Crew by API'),
+  gitSourceId: () => ownCrew('Crew by API'),
+  environmentVariableId: () => firstOf(platform.sql`select id from crew_variables`),
   oauthClientId: async () => platform.acme.research.automationId,
   oauthSettingId: async () => String(platform.acme.organizationId),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
@@ -581,6 +599,14 @@ const mounted = (): string[] => [
   ),
 ]
 
+/** Returns false where a form leads to a page with a notice that the page does not have. */
+async function tellsWhatWasDone({ headers }: Response): Promise<boolean> {
+  const to = headers.get('location') ?? ''
+  if (!/[?&]notice=/.test(to)) return true
+  const page = await platform.app.request(BASE_URL + to, { headers: { cookie: ada.cookie } })
+  return (await page.text()).includes('role="status"')
+}
+
 describe('the audit', () => {
   it('is told of by every route that changes something', async () => {
     expect(mounted().toSorted()).toEqual(Object.keys(ROUTES).toSorted())
@@ -612,6 +638,7 @@ describe('the audit', () => {
   it('has who changed what, for each of them, and no secret', async () => {
     const { sql, acme } = platform
     const missing: string[] = []
+    const silent: string[] = []
     for (const [route, send] of Object.entries(ROUTES)) {
       if (typeof send === 'string') continue
       const path = await pathOf(route)
@@ -627,8 +654,10 @@ describe('the audit', () => {
       if (response.status >= 400 || !isRight) {
         missing.push(`${route} (${path}): ${response.status}, ${written.length} entries`)
       }
+      if (!(await tellsWhatWasDone(response))) silent.push(route)
     }
     expect(missing).toEqual([])
+    expect(silent).toEqual([])
     const [{ all }] = await sql<[{ all: string }]>`
       select json_agg(e)::text as all from audit_entries e`
     for (const secret of [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']) {

@@ -6,6 +6,7 @@ import { ensureProjectAutomation } from '../../../../services/platform/projects/
 import { publishVersion } from '../../../../services/platform/projects/project-versions.ts'
 import { ensureProject } from '../../../../services/platform/projects/projects.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
+import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
 import { definition } from '../../../support/crew.ts'
@@ -531,43 +532,38 @@ describe('designer', () => {
     expect(both.checks).toEqual(['project_table_readable', 'designer_v2_route_mounted'])
   })
 
-  it('looks for no pods of an automation that runs on the Runner', async () => {
+  /** What is said of the designer on a platform of its own, with its crews, after a change. */
+  async function changed(change: (sql: Database, organizationId: number) => Promise<unknown>) {
     const fresh = await createDatabase('platform')
     const own = connectDatabase(parseAddress(fresh.url), { name: 'test', max: 1 })
-    const organization = await install(own)
-    const projectId = await ensureProject(own, { organizationId: organization, name: 'Digest' })
-    await publishVersion(own, projectId, definition)
-    const project = { organizationId: organization, projectId }
-    expect(await ensureProjectAutomation(own, project)).toMatchObject({ status: 'Crew is Online' })
+    await change(own, await install(own))
     await own.end()
     serveCrews()
-    const result = await resultOf('designer', {
-      databaseUrl: fresh.url,
-      env: ENV,
-      diagnostics: { kubernetes: stub.address },
+    const where = { databaseUrl: fresh.url, env: ENV, diagnostics: { kubernetes: stub.address } }
+    const result = await resultOf('designer', where)
+    await fresh.drop()
+    return result
+  }
+
+  it('looks for no pods of an automation that runs on the Runner', async () => {
+    const result = await changed(async (own, organizationId) => {
+      const projectId = await ensureProject(own, { organizationId, name: 'Digest' })
+      await publishVersion(own, projectId, definition)
+      const project = { organizationId, projectId }
+      const made = await ensureProjectAutomation(own, project)
+      expect(made).toMatchObject({ status: 'Crew is Online' })
     })
     expect(result).toMatchObject({
       status: 'ok',
       details: { crew_pods: { deployment_count: 2, ready_count: 2 } },
     })
     expect(result.details?.['internal_deployments']).toHaveLength(2)
-    await fresh.drop()
   })
 
   it.each(['projects', 'project_versions', 'executions'])(
     'looks at the installed crews and their pods while %s is unreadable',
     async (table) => {
-      const fresh = await createDatabase('platform')
-      const own = connectDatabase(parseAddress(fresh.url), { name: 'test', max: 1 })
-      await install(own)
-      await own`alter table ${own(table)} rename to elsewhere`
-      await own.end()
-      serveCrews()
-      const result = await resultOf('designer', {
-        databaseUrl: fresh.url,
-        env: ENV,
-        diagnostics: { kubernetes: stub.address },
-      })
+      const result = await changed((own) => own`alter table ${own(table)} rename to elsewhere`)
       expect(codeOf(result)).toBe('tables_unreadable')
       expect(result.error).toBe(
         `tables not readable: relation "${table}" does not exist (SQLSTATE 42P01)`,
@@ -582,22 +578,11 @@ describe('designer', () => {
         internal_organization: 'Platform',
         crew_pods_status: 'ok',
       })
-      await fresh.drop()
     },
   )
 
   it('keeps what the other layers say while the feature flags are unreadable', async () => {
-    const fresh = await createDatabase('platform')
-    const own = connectDatabase(parseAddress(fresh.url), { name: 'test', max: 1 })
-    await install(own)
-    await own`alter table feature_flags rename to elsewhere`
-    await own.end()
-    serveCrews()
-    const result = await resultOf('designer', {
-      databaseUrl: fresh.url,
-      env: ENV,
-      diagnostics: { kubernetes: stub.address },
-    })
+    const result = await changed((own) => own`alter table feature_flags rename to elsewhere`)
     expect(codeOf(result)).toBe('tables_unreadable')
     expect(result.error).toContain('"feature_flags" does not exist')
     expect(result.checks).toEqual([
@@ -607,7 +592,6 @@ describe('designer', () => {
       'runner_install_complete',
     ])
     expect(result.details).toMatchObject({ crew_pods_status: 'skipped' })
-    await fresh.drop()
   })
 
   it('fails without the internal organization and without tables; checks the rest', async () => {

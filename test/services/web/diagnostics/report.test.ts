@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml'
 import {
   CHART_DEPLOYMENTS,
   expectedDeployments,
-} from '../../../../services/web/diagnostics/checks/platform-pods/expected-deployments.ts'
+} from '../../../../services/web/diagnostics/checks/platform-pods.ts'
 import { describeOutage, textOf } from '../../../../services/web/diagnostics/outage.ts'
 import { VERBS } from '../../../../services/web/diagnostics/kubernetes/deployments.ts'
 import { createNaming, runInWeb } from '../../../../services/web/diagnostics/cluster-commands.ts'

@@ -32,6 +32,7 @@ export async function openReminders({ sql, url }: Platform): Promise<Hono<WebApp
     badTokens: createBadTokens(config.TRUSTED_PROXIES),
     ...createLimits(options),
     texts: createTextWatch(options),
+    notices: new Map(),
   }
   app.use(requestLog(log))
   app.onError(answerError(deps))

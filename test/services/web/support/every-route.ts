@@ -42,7 +42,8 @@ export async function signInAs(
 }
 
 /** The pages of automations that are made from sources. */
-const CREWS = /^\/automations\/:automationId\/(deployments|crew|environment|delete)/
+const CREWS =
+  /^(\/designer\/v2)?\/automations\/:automationId\/(deployments|crew|environment|delete)/
 
 /** What each parameter of a path is called with, so that it leads to something of `acme`. */
 export async function fillPaths(platform: Platform): Promise<(path: string) => string> {
@@ -78,6 +79,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
   const [, proposal = ''] = ids.designer.find(([name]) => name === 'a proposal') ?? []
   const [, , projectId = '', , proposalId = ''] = proposal.split('/')
+  const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
+  const [{ variable }] = await sql<[{ variable: number }]>`
+    select max(id) as variable from crew_variables`
   const byParent: Readonly<Record<string, string | number>> = {
     connections: connection,
     'trace-filters': filter,
@@ -92,6 +96,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     staticTokenId: ids.token,
     traceTokenId: traceToken,
     oauthClientId: acme.research.automationId,
+    ownCrewId: ownCrew.replace('/automations/', ''),
+    environmentVariableId: variable,
+    gitSourceId: acme.research.automationId,
     oauthSettingId: organizationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
@@ -120,7 +127,6 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     invitationId: invitation.id,
     token: invitation.token,
   }
-  const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
   return (path) => {
     if (path === '/tools-packages/organization/:name') return path.replace(':name', 'tides')
     if (CREWS.test(path)) return fillNames(path.replace('/automations/:automationId', ownCrew))

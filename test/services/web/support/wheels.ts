@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { uploadTool } from '../../../../services/platform/tools/tool-uploads.ts'
-import { zip } from '../../../../services/shared/python-package/zip.ts'
+import { zip } from '../../../../services/shared/python-package/python-package.ts'
 
 export interface Wheel {
   readonly name: string

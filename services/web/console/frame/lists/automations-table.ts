@@ -1,27 +1,16 @@
 import { html } from 'hono/html'
 import type { AutomationActivity } from '../../../../platform/runs/activity.ts'
 import { count } from '../format.ts'
-import { ago, automationPill, runPill } from '../parts.ts'
+import { ago, automationPill, listTable, runPill } from '../parts.ts'
 import type { Html } from '../parts.ts'
 
 /** Automations, each with its status and its last run. */
 export function automationsTable(automations: readonly AutomationActivity[]): Html {
-  return html`<table class="list">
-    <caption class="unseen">
-      Automations
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">Status</th>
-        <th scope="col">Last run</th>
-        <th scope="col" class="number">Last 7 days</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${automations.map(automationRow)}
-    </tbody>
-  </table>`
+  return listTable(
+    'Automations',
+    ['Name', 'Status', 'Last run', ['number', 'Last 7 days']],
+    automations.map(automationRow),
+  )
 }
 
 function automationRow(automation: AutomationActivity): Html {

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Html } from '../parts.ts'
 
 /** A field of the filter of a list; without options a text or a day is typed. */
-export interface FilterField {
+interface FilterField {
   readonly name: string
   readonly label: string
   readonly value: string | undefined

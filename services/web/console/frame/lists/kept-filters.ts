@@ -10,7 +10,7 @@ import type { PeopleRight, Room } from '../room.ts'
 import { isIdCursor } from './page-request.ts'
 
 /** The part of an address that a list is filtered with, under a name. */
-export interface KeptFilter {
+interface KeptFilter {
   readonly id: number
   readonly name: string
   readonly query: string

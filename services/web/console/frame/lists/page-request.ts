@@ -7,7 +7,7 @@ const SEARCH_LENGTH_MAX = 100
 const ID_MAX = 2 ** 31 - 1
 
 /** Tells a text that names a row of a list from one that cannot. */
-export type IsCursor = (text: string) => boolean
+type IsCursor = (text: string) => boolean
 
 /** Tells whether a text can be an id of the database. */
 export const isIdCursor: IsCursor = (text) => /^[1-9]\d{0,9}$/.test(text) && Number(text) <= ID_MAX

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { ListedRun } from '../../../../platform/runs/run-list.ts'
-import { ago, ranFor, runPill, starterOf, testPill, tokensOf } from '../parts.ts'
+import { ago, listTable, ranFor, runPill, starterOf, testPill, tokensOf } from '../parts.ts'
 import type { Html } from '../parts.ts'
 import { shortId } from '../format.ts'
 
@@ -98,28 +98,21 @@ export function runsTable(
   chosen: readonly RunColumn[] = usualColumns(rows),
 ): Html {
   const columns = chosen.map((each) => COLUMNS[each])
-  return html`<table class="list dense">
-    <caption class="unseen">
-      ${label}
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Run</th>
-        ${columns.map(
-          ({ title, isNumber }) =>
-            html`<th scope="col" ${isNumber ? html`class="number"` : ''}>${title}</th>`,
-        )}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(
+  return html`<div class="dense">
+    ${listTable(
+      label,
+      [
+        'Run',
+        ...columns.map(({ title, isNumber }) => (isNumber ? (['number', title] as const) : title)),
+      ],
+      rows.map(
         (row) =>
           html`<tr>
             ${idCell(row)} ${columns.map(({ cell }) => cell(row))}
           </tr>`,
-      )}
-    </tbody>
-  </table>`
+      ),
+    )}
+  </div>`
 }
 
 const idCell = ({ id, automationId }: Row): Html =>

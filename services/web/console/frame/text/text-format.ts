@@ -8,7 +8,7 @@ const LEVELS_MAX = 20
 const RENDERED_LENGTH_MAX = 200_000
 
 /** The formats that a text can be shown in. */
-export type TextFormat = 'json' | 'markdown' | 'plain'
+type TextFormat = 'json' | 'markdown' | 'plain'
 
 /** Returns the format in which a text that a crew wrote is best shown. */
 export function formatOf(text: string): TextFormat {

@@ -35,7 +35,9 @@ export function readEdited({ var: { form } }: Pick<Context<SignedIn>, 'var'>): E
     const problem = `The definition has ${bytes} bytes; ${DEFINITION_BYTES_MAX} are allowed.`
     return { text: '', read: { problems: [problem] }, isUnsaved: false }
   }
-  const text = isOfText ? typed : draftText(actOn(applyForm(toDraft(typed), form), act))
+  const text = isOfText
+    ? typed
+    : JSON.stringify(actOn(applyForm(toDraft(typed), form), act), null, 2)
   return { text, read: readDefinitionText(text), isUnsaved }
 }
 
@@ -49,8 +51,6 @@ export function toDraft(text: string): Draft {
     throw thrown
   }
 }
-
-const draftText = (draft: Draft): string => JSON.stringify(draft, null, 2)
 
 /** Names what a definition is, so that a form can say which one it began with. */
 export const digestOf = (definition: CrewDefinition): string =>

@@ -21,7 +21,7 @@ const CONNECTIONS_MAX = 200
 const LOOK_UP = /^look-up-tools\.(\d{1,3})$/
 
 /** Returns what there is to choose from for a definition; for one that was sent, as text. */
-export type ChoicesOf = (c: Context<SignedIn>, sent?: string) => Promise<Choices>
+type ChoicesOf = (c: Context<SignedIn>, sent?: string) => Promise<Choices>
 
 /**
  * Creates what reads the choices: what the tools of a sent definition were seen to offer before,

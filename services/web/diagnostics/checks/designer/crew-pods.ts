@@ -40,7 +40,7 @@ export interface CrewPodDetails {
 }
 
 /** The surroundings of `checkCrewPods`. */
-export interface CrewPods {
+interface CrewPods {
   readonly kubernetes: KubernetesAddress | undefined
   readonly crewNamespace: string | undefined
   readonly organization: InternalOrganization

@@ -15,7 +15,7 @@ export interface IndexSignIn {
 }
 
 /** One call of a public index. */
-export interface IndexCall {
+interface IndexCall {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly guard: OutgoingGuard

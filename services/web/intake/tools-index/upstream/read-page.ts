@@ -11,7 +11,7 @@ const FILES_MAX = 50_000
 const SHA256 = /^[0-9a-f]{64}$/
 
 /** A page as a public index sent it. */
-export interface SentPage {
+interface SentPage {
   readonly name: string
   /** Where it came from, to which its links are relative. */
   readonly url: URL

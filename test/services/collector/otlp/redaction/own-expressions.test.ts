@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { readExpression } from '../../../../../services/collector/otlp/redaction/expression.ts'
-import { readOwnExpressions } from '../../../../../services/collector/otlp/redaction/own-expressions.ts'
+import { readOwnExpressions } from '../../../../../services/collector/otlp/redaction/redaction.ts'
 import { createRedaction } from '../../../../../services/collector/otlp/redaction/redaction.ts'
 import { createRedactor } from './redact.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { importCrew } from '../../../../../services/platform/projects/crewai/import-crew.ts'
-import { parseJsonc } from '../../../../../services/platform/projects/crewai/jsonc.ts'
+import { parseJsonc } from '../../../../../services/platform/projects/crewai/project-files.ts'
 import { readLines } from '../../../../../services/platform/projects/crewai/python-tokens.ts'
 import { AppError } from '../../../../../services/shared/errors.ts'
 import { AGENTS_YAML, TASKS_YAML, agentJson, crewJson, importFiles, told } from './project.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { diffLines } from '../../../../../services/web/console/projects/line-diff.ts'
+import { diffLines } from '../../../../../services/web/console/frame/text/line-diff.ts'
 
 const text = fc
   .array(fc.constantFrom('a', 'b', 'c', '{', '}'), { maxLength: 30 })

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { usageCsv } from '../../../../../services/web/console/traces/usage-csv.ts'
+import { usageCsv } from '../../../../../services/web/console/traces/list-routes.ts'
 import { expectAccessible, inEveryLook } from '../../../../support/axe.ts'
 import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
 import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'

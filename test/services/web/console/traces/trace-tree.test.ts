@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createKeptRows } from '../../../../../services/web/console/traces/kept-rows.ts'
+import { createKeptRows } from '../../../../../services/web/console/traces/routes.ts'
 import { toRowsDocument } from '../../../../../services/web/console/traces/span-row.ts'
 import { sumUp } from '../../../../../services/web/console/traces/sums.ts'
 import { toTree } from '../../../../../services/web/console/traces/trace-tree.ts'

@@ -1,7 +1,7 @@
 import { createLlmConnection } from '../../../../../services/platform/connections/llm-connections.ts'
 import { connectDatabase } from '../../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../../services/shared/postgres/address.ts'
-import { CHART_DEPLOYMENTS } from '../../../../../services/web/diagnostics/checks/platform-pods/expected-deployments.ts'
+import { CHART_DEPLOYMENTS } from '../../../../../services/web/diagnostics/checks/platform-pods.ts'
 import { startKubernetes } from '../../../../support/kubernetes.ts'
 import { createDatabase } from '../../../../support/postgres.ts'
 import { install } from './web.ts'

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hasWeakPrimes } from '../../../../../services/web/gate/access-token/weak-primes.ts'
+import { hasWeakPrimes } from '../../../../../services/web/gate/access-token/vet-keys.ts'
 import { vetKeys } from '../../../../../services/web/gate/access-token/vet-keys.ts'
 
 /** Of two primes of 1024 bits that have the structure of the flawed library. */

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
-import { plural } from '../frame/format.ts'
-import type { Html } from '../frame/parts.ts'
-import { visibleText } from '../frame/text/visible-text.ts'
+import { plural } from '../format.ts'
+import type { Html } from '../parts.ts'
+import { visibleText } from './visible-text.ts'
 import type { DiffLine } from './line-diff.ts'
 
 /** The unchanged lines that are shown around changed ones. */
