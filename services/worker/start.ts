@@ -42,6 +42,7 @@ import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
 import { startCrews } from './deployments/start-crews.ts'
 import { startPulls } from './git/start-pulls.ts'
+import { createDescribe } from './run/describe-crew.ts'
 import { createFileHandover } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
@@ -233,6 +234,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     isBudgeted: watchBudgets(sql),
     tracing,
     handFiles: createFileHandover(sql),
+    describe: createDescribe(),
     texts,
     progress: createProgressWriter({ together: journals, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,

@@ -2,7 +2,7 @@ import type { PlannedCall } from '../budgets/budget-ledger.ts'
 import { toCallRow } from '../budgets/budget-booking.ts'
 import type { StepUsage } from '../crew-contract/crew-protocol.ts'
 import type { Lease, ProgressEvent } from './run-queue.ts'
-import type { Failure } from './runs.ts'
+import type { Failure, Usage } from './runs.ts'
 import type { StepKind } from '../crew-contract/step-key.ts'
 
 /** Longer results, in characters of JSON, are kept beside the row of their step. */
@@ -28,6 +28,12 @@ export interface StepRecord {
   readonly result?: unknown
 }
 
+/** What a run that completed leaves behind. */
+export interface Completion {
+  readonly output: string
+  readonly usage: Usage
+}
+
 /** What a worker writes at a time: events by their positions within the attempt, and steps. */
 export interface JournalEntries {
   readonly events: readonly { readonly position: number; readonly event: ProgressEvent }[]
@@ -35,6 +41,8 @@ export interface JournalEntries {
   readonly steps: readonly StepRecord[]
   /** Set where budgets may apply: the calls of models that begin. Those that end are settled. */
   readonly calls?: readonly PlannedCall[] | undefined
+  /** The run completes with them: nothing follows. */
+  readonly completion?: Completion | undefined
 }
 
 interface EncodedStep {
@@ -49,6 +57,7 @@ export interface EncodedEntries {
   readonly steps: ReadonlyMap<string, EncodedStep>
   /** Undefined: no budget is looked for. */
   readonly calls?: readonly string[] | undefined
+  readonly completion?: string | undefined
   readonly characters: number
 }
 
@@ -59,12 +68,14 @@ export interface RunEntries {
 }
 
 /** Encodes what a worker writes. */
-export function encodeEntries({ events, steps, calls }: JournalEntries): EncodedEntries {
+export function encodeEntries({ events, steps, calls, ...end }: JournalEntries): EncodedEntries {
   const written = events.map((each) => JSON.stringify(each))
   const rows = steps.map((step) => [step.key, encodeStep(step)] as const)
-  const texts = [...written, ...rows.map(([, { json }]) => json)]
+  const completion = end.completion && JSON.stringify(end.completion)
+  const texts = [...written, ...rows.map(([, { json }]) => json), completion ?? '']
   const characters = texts.reduce((sum, { length }) => sum + length, 0)
-  return { events: written, steps: new Map(rows), calls: calls?.map(toCallRow), characters }
+  const planned = calls?.map(toCallRow)
+  return { events: written, steps: new Map(rows), calls: planned, completion, characters }
 }
 
 /** Joins entries of one run, the oldest first: a step is as it was last, or finished. */
@@ -80,7 +91,8 @@ export function joinEntries(parts: readonly EncodedEntries[]): EncodedEntries {
   const characters = parts.reduce((sum, part) => sum + part.characters, 0)
   const isBooked = parts.some(({ calls }) => calls !== undefined)
   const calls = isBooked ? parts.flatMap((part) => part.calls ?? []) : undefined
-  return { events: parts.flatMap(({ events }) => events), steps, calls, characters }
+  const events = parts.flatMap((part) => part.events)
+  return { events, steps, calls, completion: parts.at(-1)?.completion, characters }
 }
 
 /**
@@ -92,21 +104,26 @@ export function toParameters(runs: readonly RunEntries[]) {
   const events: string[] = []
   const steps: string[] = []
   const calls: string[] = []
+  const ends: string[] = []
   const has = { hasPayload: false, advances: false }
   for (const { lease, entries } of runs) {
     const rows = [...entries.steps.values()]
-    const advances = lease.lostAttempts > 0 && rows.some(({ state }) => state === 'finished')
+    const { completion } = entries
+    const isCounted = lease.lostAttempts > 0 && completion === undefined
+    const advances = isCounted && rows.some(({ state }) => state === 'finished')
     has.advances ||= advances
     has.hasPayload ||= rows.some(({ hasPayload }) => hasPayload)
     parts.push(JSON.stringify({ run: lease.id, lease: lease.leaseId, advances }))
     const owner = `{"lease":"${lease.leaseId}"`
+    if (completion !== undefined) ends.push(`${owner},${completion.slice(1)}`)
     for (const json of entries.events) events.push(`${owner},${json.slice(1)}`)
     for (const json of entries.calls ?? []) calls.push(`${owner},${json.slice(1)}`)
     rows.forEach(({ json }, at) => steps.push(`${owner},"line":${at + 1},${json.slice(1)}`))
   }
   const isBooked = runs.some(({ entries }) => entries.calls !== undefined)
   const lists = { parts: listOf(parts), events: listOf(events), steps: listOf(steps) }
-  return { ...lists, ...has, calls: isBooked ? listOf(calls) : undefined }
+  const completed = ends.length > 0 ? listOf(ends) : undefined
+  return { ...lists, ...has, calls: isBooked ? listOf(calls) : undefined, completed }
 }
 
 const listOf = (rows: readonly string[]): string => `[${rows.join(',')}]`

@@ -22,8 +22,8 @@ export interface Written {
 /**
  * Writes events and steps of a run in one commit, if the worker still owns the run; the same again
  * changes nothing. A step that finished stays as it is. A run that advances is not what kills its
- * workers: its lost attempts are forgotten. Returns false when the run is no longer this worker's:
- * nothing was written.
+ * workers: its lost attempts are forgotten. A run that completes gives up its lease. Returns false
+ * when the run is no longer this worker's: nothing was written.
  */
 export async function recordProgress(
   sql: Queryable,
@@ -58,7 +58,7 @@ async function write(
   runs: readonly RunEntries[],
   ifLocked: ReturnType<Queryable>,
 ): Promise<Map<string, Written>> {
-  const { parts, events, steps, calls, hasPayload, advances } = toParameters(runs)
+  const { parts, events, steps, calls, completed, hasPayload, advances } = toParameters(runs)
   // To begin a part of a plan takes its time even where it has nothing to do.
   const rows = await sql<Row[]>`
     with part as materialized (
@@ -83,7 +83,8 @@ async function write(
       from owned o join json_to_recordset(${events}::text::json)
         as e (lease uuid, position int, event jsonb) on e.lease = o.lease
       order by o.id, e.position
-      on conflict do nothing),
+      on conflict do nothing ${completed === undefined ? sql`` : sql`returning number`}),
+    ${completed === undefined ? sql`` : completeRuns(sql, completed)}
     ${hasPayload ? keepPayloads(sql) : sql``}
     ${advances ? forgetLostAttempts(sql) : sql``}
     written as (
@@ -114,6 +115,15 @@ const forgetLostAttempts = (sql: Queryable) => sql`
   advanced as (
     update executions e set lost_attempts = 0 from owned o
     where e.id = o.id and o.advances and e.lost_attempts > 0),`
+
+/** After the events: the end of a run has the number behind them. */
+const completeRuns = (sql: Queryable, completed: string) => sql`
+  completed as (
+    update executions e set status = 'completed', output = c.output, usage = c.usage,
+      finished_at = now(), lease_id = null, lease_expires_at = null
+    from owned o join json_to_recordset(${completed}::text::json)
+      as c (lease uuid, output text, usage jsonb) on c.lease = o.lease
+    where e.id = o.id and (select count(*) from noted) >= 0),`
 
 interface Row extends BookingColumns {
   readonly lease: string

@@ -33,6 +33,8 @@ export interface LeasedRun extends RunFacts {
   readonly deploymentId: number
   /** The id of the project version. */
   readonly projectVersionId: number
+  /** Earlier attempts, or the run that it follows, may have left steps. */
+  readonly mayHaveSteps: boolean
   /**
    * The address of the crew that performs it, and the automation from which that crew's token is
    * derived.
@@ -97,7 +99,9 @@ interface EmptyLine {
 function take(sql: Queryable, wanted: number, passed: readonly number[]) {
   return sql<(LeasedRun | EmptyLine)[]>`
     select t.*, d.automation_id, d.name as automation_name, d.slug, d.organization_id, crew.url,
-      crew.automation_id as crew_automation_id, v.definition
+      crew.automation_id as crew_automation_id, v.definition,
+      t.attempt > 1 or (select origin_action in ('retry', 'fork') from executions where id = t.id)
+        is true as may_have_steps
     from take_runs(${wanted}, make_interval(secs => ${LEASE_SECONDS}), ${passed}::int[]) t
       join deployments d on d.id = t.deployment_id
       join deployments crew on crew.id = coalesce(d.runs_on, d.id)

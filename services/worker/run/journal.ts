@@ -14,6 +14,8 @@ import type { JournalEntries, StepRecord } from '../../platform/runs/journal-ent
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { endingOf } from './call-crew.ts'
+import type { Ending } from './ending.ts'
 import type { ProgressWriter } from './progress-writer.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
 import type { WrittenFile } from '../../platform/runs/run-artifacts.ts'
@@ -45,12 +47,16 @@ export interface JournalWriter {
   ): Promise<{ booking?: Booking | undefined } | false>
   /** Returns true once a step finished in this attempt. */
   advanced(): boolean
+  /** Returns the ending that was committed with the last events, if one was. */
+  ended(): Ending | undefined
 }
 
 /** Events, and the calls of models that begin with them, where budgets may apply. */
 export interface JournalEntry {
   readonly events: readonly (CrewEvent | OtherEvent)[]
   readonly calls?: readonly PlannedCall[] | undefined
+  /** A run that its crew completed ends in the same commit. */
+  readonly endsRun?: boolean
 }
 
 interface JournalDeps {
@@ -65,6 +71,7 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
   let position = 0
   let hasAdvanced = false
   const started = new Map<string, StepRecord>()
+  let ended: Ending | undefined
 
   function toEntries(events: readonly (CrewEvent | OtherEvent)[]): JournalEntries {
     const steps = new Map<string, StepRecord>()
@@ -99,13 +106,17 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
 
   return {
     advanced: () => hasAdvanced,
-    async append({ events, calls }, signal) {
-      const entries = { ...toEntries(events), calls }
+    ended: () => ended,
+    async append({ events, calls, endsRun = false }, signal) {
+      const completion = endsRun ? completionOf(events) : undefined
+      const entries = { ...toEntries(events), calls, completion }
       if (entries.events.length === 0 && entries.steps.length === 0) return {}
       try {
         await storeFiles(events, signal)
         const { state, booking } = await writer.write(entries, signal)
-        return state === 'written' && { booking }
+        if (state !== 'written') return false
+        ended = completion
+        return { booking }
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown
         log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
@@ -113,6 +124,11 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
       }
     },
   }
+}
+
+function completionOf(events: readonly (CrewEvent | OtherEvent)[]) {
+  const ending = events.map(endingOf).find((each) => each !== undefined)
+  return ending?.outcome === 'completed' ? ending : undefined
 }
 
 /** The step that an event is about, as it is now. */

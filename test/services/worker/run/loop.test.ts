@@ -17,6 +17,7 @@ const run: LeasedRun = {
   automationId: '00000000-0000-4000-8000-000000000003',
   deploymentId: 1,
   projectVersionId: 1,
+  mayHaveSteps: false,
   automationName: 'Research',
   slug: 'research',
   organizationId: 1,
