@@ -57,11 +57,10 @@ import type { TextRelay } from './run/text-relay.ts'
 import { watchBudgets } from './run/watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
-/**
- * Every insert wakes the workers; polling finds runs that became due, and covers a lost
- * notification.
- */
-const POLL_MS = 2000
+/** Every insert wakes the workers; each look says when to look next. Covers a lost notification. */
+const POLL_MS = 10_000
+/** Little beside what a run takes that calls a model. */
+const GATHER_MS = 50
 /** Longer than a look at the queue can take: its statements end after 30 s. */
 const SCHEDULES_MS = 1000
 const RUN_DAYS_MS = 3_600_000
@@ -246,7 +245,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     onCrewUnavailable: metrics.crewUnavailable,
   }
   return startLoop({
-    take: (limit) => takeRuns(sql, limit),
+    take: (limit, rest) => takeRuns(sql, limit, rest),
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
@@ -266,6 +265,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     putBack: (run) => putBackRun(sql, run),
     concurrency: config.WORKER_CONCURRENCY,
     pollMs: POLL_MS,
+    gatherMs: GATHER_MS,
     log,
   })
 }

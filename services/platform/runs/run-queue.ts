@@ -54,14 +54,21 @@ const LOOKS_MAX = 200
 /**
  * Takes up to `limit` runs that are due: queued ones, and those whose worker stopped renewing the
  * lease. Two workers never take the same one. Organizations take turns, those with the fewest runs
- * in progress first; so do the automations of each, and none exceeds its own limit.
+ * in progress first; so do the automations of each, and none exceeds its own limit. Where there is
+ * nothing left to take, `onEmpty` is called with the time until there may be something again.
  */
-export async function takeRuns(sql: Queryable, limit: number): Promise<LeasedRun[]> {
+export async function takeRuns(
+  sql: Queryable,
+  limit: number,
+  onEmpty?: (nextMs: number) => void,
+): Promise<LeasedRun[]> {
   const runs: LeasedRun[] = []
   const passed: number[] = []
   try {
     for (let looks = 0; looks < LOOKS_MAX && runs.length < limit; looks += 1) {
-      if (!(await settleQueue(sql))) break
+      const { mayStart, nextMs } = await look(sql)
+      if (!mayStart) onEmpty?.(nextMs ?? Infinity)
+      if (!mayStart) break
       const rows = await take(sql, Math.min(limit - runs.length, TAKEN_AT_ONCE), passed)
       if (rows.length === 0) break
       for (const row of rows) {
@@ -76,14 +83,18 @@ export async function takeRuns(sql: Queryable, limit: number): Promise<LeasedRun
   return runs
 }
 
-/**
- * Counts what has changed since the last look, and returns false when no run may start: a kickoff
- * wakes all workers, and most find nothing.
- */
-async function settleQueue(sql: Queryable): Promise<boolean> {
-  const [queue] = await sql<[{ mayStart: boolean }]>`
-    select settle_queue(${LOST_ATTEMPTS_MAX}) as may_start`
-  return queue.mayStart
+interface Look {
+  /** False: no run may start. A kickoff wakes all workers, and most find nothing. */
+  readonly mayStart: boolean
+  /** Null: nothing is known to become due. */
+  readonly nextMs: number | null
+}
+
+/** Counts what has changed since the last look. */
+async function look(sql: Queryable): Promise<Look> {
+  const [found] = await sql<[Look]>`
+    select may_start, next_ms from look_at_queue(${LOST_ATTEMPTS_MAX})`
+  return found
 }
 
 /** A line that gave no run: others are taking what is in it, or it was closed meanwhile. */

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { createBell } from '../../shared/bell.ts'
+import type { Bell } from '../../shared/bell.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,15 +19,20 @@ interface Turning {
 }
 
 const GIVE_UP_EVERY_MS = 10_000
+/** The pause after a look that failed. */
+const RETRY_MS = 2000
 /**
  * The shortest time between the beginnings of two looks: runs that end in it are followed together.
  * A worker that waits for work looks at once.
  */
 const PACE_MS = 10
+/** Up to so much later a call to work is answered, so that not all workers look at once. */
+const JITTER_MS = 3
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
-  readonly take: (limit: number) => Promise<Work[]>
+  /** Takes work; calls `rest` with the time for which there will be none. */
+  readonly take: (limit: number, rest: (ms: number) => void) => Promise<Work[]>
   /** Ends what workers were lost with too often. */
   readonly giveUp?: () => Promise<number>
   readonly run: (work: Work, signals: LoopSignals) => Promise<void>
@@ -35,6 +41,11 @@ export interface LoopDeps<Work> {
   readonly concurrency: number
   /** The longest time between two looks at the queue. */
   readonly pollMs: number
+  /**
+   * The time for which places that become free wait for others, up to a half of all, while there is
+   * more work than places: one look fills them all. @default 0
+   */
+  readonly gatherMs?: number
   readonly log: Log
 }
 
@@ -48,7 +59,7 @@ export interface LoopSignals {
 
 /** A running loop. */
 export interface Loop {
-  /** Looks at the queue now. */
+  /** Looks at the queue, a little later than others. */
   readonly wake: () => void
   readonly running: () => number
   /** The time since the last look at the queue ended, successful or not. */
@@ -59,11 +70,14 @@ export interface Loop {
 
 /** Takes work from a queue for as long as there is some and the worker has capacity. */
 export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
-  const { concurrency, pollMs, log } = deps
+  const { concurrency, pollMs, gatherMs = 0, log } = deps
   const running = new Set<Promise<unknown>>()
   const { signals, pause, drain } = createSignals(concurrency)
   const bell = createBell()
+  const ring = gather(bell, gatherMs)
   let stopping = false
+  /** The last look found work for all places. */
+  let hasMore = false
   let cameRoundAt = performance.now()
   let gaveUpAt = -Infinity
 
@@ -74,12 +88,14 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
       .finally(() => {
         running.delete(ending)
-        bell.ring()
+        ring(stopping || !hasMore || running.size <= concurrency / 2)
       })
     running.add(ending)
   }
 
-  async function look(): Promise<void> {
+  /** Looks at the queue, and returns when to do so again at the latest. */
+  async function look(): Promise<number> {
+    let sleepMs = pollMs
     try {
       if (performance.now() - gaveUpAt > GIVE_UP_EVERY_MS) {
         gaveUpAt = performance.now()
@@ -87,23 +103,31 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
         if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
       }
       const room = stopping ? 0 : concurrency - running.size
-      if (room > 0) for (const work of await deps.take(room)) begin(work)
+      const rest = (ms: number): void => void (sleepMs = Math.min(ms, pollMs))
+      const found = room > 0 ? await deps.take(room, rest) : []
+      hasMore = found.length === room
+      for (const work of found) begin(work)
     } catch (thrown) {
+      sleepMs = Math.min(pollMs, RETRY_MS)
       log.warn({ reason: toError(thrown).message }, 'the queue cannot be read; trying again')
     }
+    return sleepMs
   }
 
   async function goRound(): Promise<void> {
     while (!stopping) {
-      await Promise.all([look(), sleep(PACE_MS)])
+      const [sleepMs] = await Promise.all([look(), sleep(PACE_MS)])
       cameRoundAt = performance.now()
-      if (!stopping) await bell.wait(pollMs)
+      if (!stopping) await bell.wait(sleepMs)
     }
   }
 
   const ended = goRound()
   return {
-    wake: bell.ring,
+    wake() {
+      if (running.size < concurrency) setTimeout(bell.ring, Math.random() * JITTER_MS)
+      else hasMore = true
+    },
     running: () => running.size,
     idleMs: () => performance.now() - cameRoundAt,
     async stop(drainMs) {
@@ -115,6 +139,20 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       await Promise.all(running)
       clearTimeout(timer)
     },
+  }
+}
+
+/** Returns the ring of a bell that waits for others, unless it is urgent. */
+function gather(bell: Bell, waitMs: number): (isUrgent: boolean) => void {
+  let waiting: NodeJS.Timeout | undefined
+  function ring(): void {
+    clearTimeout(waiting)
+    waiting = undefined
+    bell.ring()
+  }
+  return (isUrgent) => {
+    if (isUrgent) ring()
+    else waiting ??= setTimeout(ring, waitMs)
   }
 }
 
