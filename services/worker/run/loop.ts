@@ -70,16 +70,14 @@ export interface Loop {
 
 /** Takes work from a queue for as long as there is some and the worker has capacity. */
 export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
-  const { concurrency, pollMs, gatherMs = 0, log } = deps
+  const { concurrency, pollMs, log } = deps
   const running = new Set<Promise<unknown>>()
-  const { signals, pause, drain } = createSignals(concurrency)
+  const { signals, end } = createSignals(concurrency)
   const bell = createBell()
-  const ring = gather(bell, gatherMs)
+  const places = watchPlaces(bell, running, deps)
+  const giveUp = nowAndThen(deps)
   let stopping = false
-  /** The last look found work for all places. */
-  let hasMore = false
   let cameRoundAt = performance.now()
-  let gaveUpAt = -Infinity
 
   function begin(work: Work): void {
     // What a look brings after the worker was stopped goes back into the queue.
@@ -88,7 +86,7 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
       .finally(() => {
         running.delete(ending)
-        ring(stopping || !hasMore || running.size <= concurrency / 2)
+        places.freed()
       })
     running.add(ending)
   }
@@ -97,15 +95,11 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   async function look(): Promise<number> {
     let sleepMs = pollMs
     try {
-      if (performance.now() - gaveUpAt > GIVE_UP_EVERY_MS) {
-        gaveUpAt = performance.now()
-        const lost = (await deps.giveUp?.()) ?? 0
-        if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
-      }
+      await giveUp()
       const room = stopping ? 0 : concurrency - running.size
       const rest = (ms: number): void => void (sleepMs = Math.min(ms, pollMs))
       const found = room > 0 ? await deps.take(room, rest) : []
-      hasMore = found.length === room
+      places.looked(found.length === room)
       for (const work of found) begin(work)
     } catch (thrown) {
       sleepMs = Math.min(pollMs, RETRY_MS)
@@ -124,35 +118,52 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
 
   const ended = goRound()
   return {
-    wake() {
-      if (running.size < concurrency) setTimeout(bell.ring, Math.random() * JITTER_MS)
-      else hasMore = true
-    },
+    wake: places.wake,
     running: () => running.size,
     idleMs: () => performance.now() - cameRoundAt,
     async stop(drainMs) {
       stopping = true
-      pause.abort(new Error('the worker stops'))
       bell.ring()
-      const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
-      await ended
-      await Promise.all(running)
-      clearTimeout(timer)
+      await end(drainMs, () => ended.then(() => Promise.all(running)))
     },
   }
 }
 
-/** Returns the ring of a bell that waits for others, unless it is urgent. */
-function gather(bell: Bell, waitMs: number): (isUrgent: boolean) => void {
-  let waiting: NodeJS.Timeout | undefined
+/** Returns what gives lost work up, when it was not asked to a moment ago. */
+function nowAndThen({ giveUp, log }: Pick<LoopDeps<unknown>, 'giveUp' | 'log'>) {
+  let gaveUpAt = -Infinity
+  return async (): Promise<void> => {
+    if (!giveUp || performance.now() - gaveUpAt <= GIVE_UP_EVERY_MS) return
+    gaveUpAt = performance.now()
+    const lost = await giveUp()
+    if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
+  }
+}
+
+/** Rings the bell for places that became free, and for work that came. */
+function watchPlaces(
+  bell: Bell,
+  running: ReadonlySet<unknown>,
+  { concurrency, gatherMs = 0 }: Pick<LoopDeps<unknown>, 'concurrency' | 'gatherMs'>,
+) {
+  /** The last look found work for all places. */
+  let hasMore = false
+  let gathering: NodeJS.Timeout | undefined
   function ring(): void {
-    clearTimeout(waiting)
-    waiting = undefined
+    clearTimeout(gathering)
+    gathering = undefined
     bell.ring()
   }
-  return (isUrgent) => {
-    if (isUrgent) ring()
-    else waiting ??= setTimeout(ring, waitMs)
+  return {
+    looked: (hasFilledAll: boolean): void => void (hasMore = hasFilledAll),
+    freed(): void {
+      if (!hasMore || running.size <= concurrency / 2) ring()
+      else gathering ??= setTimeout(ring, gatherMs)
+    },
+    wake(): void {
+      if (running.size < concurrency) setTimeout(ring, Math.random() * JITTER_MS)
+      else hasMore = true
+    },
   }
 }
 
@@ -161,7 +172,16 @@ function createSignals(concurrency: number) {
   const drain = new AbortController()
   // Each run listens; Node would take more than ten for a leak.
   setMaxListeners(concurrency * 3, pause.signal, drain.signal)
-  return { signals: { pause: pause.signal, drain: drain.signal }, pause, drain }
+  return {
+    signals: { pause: pause.signal, drain: drain.signal },
+    /** Tells all runs to pause, and those that are there after the time to let go. */
+    async end(drainMs: number, ended: () => Promise<unknown>): Promise<void> {
+      pause.abort(new Error('the worker stops'))
+      const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
+      await ended()
+      clearTimeout(timer)
+    },
+  }
 }
 
 /** Does what there is to do again and again, with a pause when nothing is left. */
