@@ -156,11 +156,11 @@ function watchPlaces(
   }
   return {
     looked: (hasFilledAll: boolean): void => void (hasMore = hasFilledAll),
-    freed(): void {
+    freed: (): void => {
       if (!hasMore || running.size <= concurrency / 2) ring()
       else gathering ??= setTimeout(ring, gatherMs)
     },
-    wake(): void {
+    wake: (): void => {
       if (running.size < concurrency) setTimeout(ring, Math.random() * JITTER_MS)
       else hasMore = true
     },
