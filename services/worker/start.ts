@@ -49,6 +49,7 @@ import type { WorkerMetrics } from './run/metrics.ts'
 import { startForwarding } from './forward-audit.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './run/perform-run.ts'
+import { shareConnections } from './run/resolve-models.ts'
 import { createProgressWriter } from './run/progress-writer.ts'
 import { createTracing, noTracing } from './run/run-trace.ts'
 import type { Tracing } from './run/run-trace.ts'
@@ -233,6 +234,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     isBudgeted: watchBudgets(sql),
     tracing,
     handFiles: createFileHandover(sql),
+    connectionsOf: shareConnections(sql),
     describe: createDescribe(),
     texts,
     progress: createProgressWriter({ together: journals, alone: sql }),

@@ -125,3 +125,27 @@ begin
   notify execution_queued;
   return null;
 end $$;
+
+-- What was planned while a table was small is used when it is large: rows of a run are looked up.
+
+alter function journal_of_run(uuid) set enable_seqscan = off;
+alter function tell_execution_status() set enable_seqscan = off;
+
+create or replace function tell_execution_events() returns trigger language plpgsql as $$
+declare
+  told record;
+begin
+  perform pg_notify('run_changed', execution_id || ' event')
+    from (select distinct execution_id from written) runs;
+  for told in
+    select e.run, w.event, w.number, w.attempt, w.recorded_at
+    from written w cross join lateral (
+      select x as run, x.deployment_id from executions x where id = w.execution_id offset 0) e
+    where exists (select from webhooks h where h.deployment_id = e.deployment_id)
+    order by w.execution_id, w.number
+  loop
+    perform tell_webhooks(told.run, told.event,
+      jsonb_build_object('number', told.number, 'attempt', told.attempt), told.recorded_at);
+  end loop;
+  return null;
+end $$;

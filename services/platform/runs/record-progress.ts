@@ -65,10 +65,12 @@ async function write(
       select * from json_to_recordset(${parts}::text::json)
         as p (run uuid, lease uuid, advances boolean)),
     owned as materialized (
-      -- Nobody takes these runs over before this is committed. All lock them in one order.
+      -- Nobody takes these runs over before this is committed. All lock them in one order. Each is
+      -- looked up, for which there is only this form: a join may read all runs.
       select e.id, e.attempt, p.lease, p.advances
-      from part p join executions e on e.id = p.run and e.lease_id = p.lease
-      order by e.id for no key update of e ${ifLocked}),
+      from (select * from part order by run offset 0) p cross join lateral (
+        select id, attempt from executions where id = p.run and lease_id = p.lease
+        offset 0 for no key update ${ifLocked}) e),
     placed as materialized (
       select o.*, last_step_position(o.id) as last from owned o),
     given as materialized (
@@ -114,7 +116,8 @@ const keepPayloads = (sql: Queryable) => sql`
 const forgetLostAttempts = (sql: Queryable) => sql`
   advanced as (
     update executions e set lost_attempts = 0 from owned o
-    where e.id = o.id and o.advances and e.lost_attempts > 0),`
+    where e.id = any (array(select id from owned)) and e.id = o.id
+      and o.advances and e.lost_attempts > 0),`
 
 /** After the events: the end of a run has the number behind them. */
 const completeRuns = (sql: Queryable, completed: string) => sql`
@@ -123,7 +126,8 @@ const completeRuns = (sql: Queryable, completed: string) => sql`
       finished_at = now(), lease_id = null, lease_expires_at = null
     from owned o join json_to_recordset(${completed}::text::json)
       as c (lease uuid, output text, usage jsonb) on c.lease = o.lease
-    where e.id = o.id and (select count(*) from noted) >= 0),`
+    where e.id = any (array(select id from owned)) and e.id = o.id
+      and (select count(*) from noted) >= 0),`
 
 interface Row extends BookingColumns {
   readonly lease: string

@@ -39,8 +39,9 @@ describe('runs that arrive together', () => {
     const good = ['a', 'b', 'c'].map((topic) => insert(newRun(topic)))
     const refused = insert(newRun('\0'))
     const foreign = insert(newRun('x', { deploymentId: 2_000_000_000 }))
+    const failures = [refused, foreign].map((each) => expect(each).rejects.toThrow())
+    await Promise.all(failures)
     await expect(refused).rejects.toMatchObject({ code: '22P05' })
-    await expect(foreign).rejects.toThrow()
     const ids = await Promise.all(good)
     expect(await Promise.all(ids.map(topicOf))).toEqual(['a', 'b', 'c'])
     await at.sql`update deployments set deleting_since = now()`
