@@ -63,9 +63,10 @@ const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
 const GATHER_MS = 50
 /** Longer than a look at the queue can take: its statements end after 30 s. */
-const SCHEDULES_MS = 1000
+/** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
+const SCHEDULES_MS = 10_000
 const RUN_DAYS_MS = 3_600_000
-const REMOVALS_MS = 2000
+const REMOVALS_MS = 10_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -155,7 +156,8 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
 function startSchedules(sql: Database, log: Log, queuedRuns: number) {
   const queue = createQueueRoom({ queuedRuns })
   const turn = () => runDueSchedules(sql, { queue })
-  return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
+  const everyMs = (): number => SCHEDULES_MS - (Date.now() % SCHEDULES_MS) + 500 * Math.random()
+  return keepTurning({ name: 'looking for schedules', turn, everyMs, log })
 }
 
 /** Makes the partitions of the days ahead, and drops a day that is too old. */

@@ -1,5 +1,5 @@
--- Fewer and cheaper looks at the queue: a worker that waited for another one to count counts nothing
--- again, and one that finds nothing to start learns when to look next.
+-- Fewer and cheaper looks at the queue: a worker that waited for another one to count counts
+-- nothing again, and one that finds nothing to start learns when to look next.
 
 -- Returns true when something is to be counted. Without settings of its own: it is planned under
 -- those of the functions that call it.

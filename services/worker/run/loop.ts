@@ -14,7 +14,8 @@ interface Turning {
   readonly name: string
   /** Does a part of what there is to do, and returns how much; 0 when nothing is left. */
   readonly turn: () => Promise<number>
-  readonly everyMs: number
+  /** The pause when nothing is left. */
+  readonly everyMs: number | (() => number)
   readonly log: Log
 }
 
@@ -201,7 +202,8 @@ export function keepTurning({ name, turn, everyMs, log }: Turning): { stop(): Pr
         const reason = toError(thrown).message
         if (!signal.aborted) log.warn({ reason }, `${name} failed; trying again`)
       })
-      await sleep(everyMs, undefined, { signal }).catch(() => {})
+      const pauseMs = typeof everyMs === 'number' ? everyMs : everyMs()
+      await sleep(pauseMs, undefined, { signal }).catch(() => {})
     }
   }
 

@@ -21,8 +21,8 @@ const ROWS_MAX = 100
 const at = useDatabase()
 
 /** They grow with what waits and what was done, and with the automations. */
-const LARGE =
-  /^(executions|deployments|crew_deployments|queue_(lines|organizations)|(execution_events|run_\w+)_\d+)$/
+const TABLES = 'executions|deployments|crew_deployments|queue_lines|queue_organizations'
+const LARGE = new RegExp(`^(${TABLES}|(execution_events|run_\\w+)_\\d+)$`)
 
 /** A part of a plan, as PostgreSQL explains it. */
 interface Node {
