@@ -61,7 +61,7 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
 /** Every insert wakes the workers; each look says when to look next. Covers a lost notification. */
 const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
-const GATHER_MS = 50
+const GATHER_MS = 10
 /** Longer than a look at the queue can take: its statements end after 30 s. */
 /** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
 const SCHEDULES_MS = 10_000
