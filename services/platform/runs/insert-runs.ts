@@ -83,24 +83,35 @@ export async function insertRuns(
   sql: Queryable,
   runs: readonly NewRun[],
 ): Promise<(string | undefined)[]> {
-  // Inputs may hold any character: within other JSON they are text.
-  const given = JSON.stringify(runs.map((run, place) => ({ ...run, place })))
   const rows = await sql<{ place: number; id: string }[]>`
     with given as materialized (
       select g.*, g.inputs::jsonb as read, new_run_id() as id
-      from json_to_recordset(${given}::text::json) as g (place int, "deploymentId" int, inputs text,
-        "versionId" int, "idempotencyKey" text, trigger text, "starterId" text, "starterName" text)
-      where ${isStaying(sql, sql`g."deploymentId"`)}),
+      from json_to_recordset(${JSON.stringify(runs.map(toRow))}::text::json) as g (place int,
+        deployment_id int, inputs text, version_id int, idempotency_key text, trigger text,
+        starter_id text, starter_name text)
+      where ${isStaying(sql, sql`g.deployment_id`)}),
     added as (
       insert into executions (id, deployment_id, inputs, trigger, starter_id, starter_name,
         project_version_id)
-      select id, "deploymentId", read, trigger, "starterId", "starterName", coalesce("versionId",
-        released_version("deploymentId", "idempotencyKey", read))
+      select id, deployment_id, read, trigger, starter_id, starter_name, coalesce(version_id,
+        released_version(deployment_id, idempotency_key, read))
       from given order by place)
     select place, id from given`
   const ids = new Map(rows.map(({ place, id }) => [place, id]))
   return runs.map((_, place) => ids.get(place))
 }
+
+/** Inputs may hold any character, so within other JSON they are text. */
+const toRow = ({ deploymentId, inputs, versionId, trigger, ...run }: NewRun, place: number) => ({
+  place,
+  deployment_id: deploymentId,
+  inputs,
+  version_id: versionId,
+  idempotency_key: run.idempotencyKey,
+  trigger,
+  starter_id: run.starterId,
+  starter_name: run.starterName,
+})
 
 /** Holds unless the automation is being deleted. With `limit` it is looked up, and no list read. */
 export const isStaying = (sql: Queryable, deploymentId: ReturnType<Queryable> | number) => sql`

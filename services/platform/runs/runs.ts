@@ -123,7 +123,7 @@ export async function kickoff(sql: Queryable, request: Kickoff): Promise<string>
         'This Idempotency-Key was used with other inputs. Use a new key for a new run.',
       )
     }
-    const id = await queueRun(tx, request)
+    const id = await queueRun(tx, { ...request, insert: undefined })
     await keepFiles(tx, id, files)
     await origin?.carry(tx, id)
     if (key !== undefined) {
@@ -177,11 +177,10 @@ async function insertRun(sql: Queryable, request: Kickoff, mayShare: boolean): P
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
   const inputs = JSON.stringify(given)
   if (!origin) {
-    const idempotencyKey = request.idempotencyKey ?? null
+    const { idempotencyKey = null, insert } = request
     const by = { trigger, starterId, starterName }
     const run = { deploymentId, inputs, versionId, idempotencyKey, ...by }
-    const insert = mayShare && idempotencyKey === null ? request.insert : undefined
-    return idOf(insert ? await insert(run) : (await insertRuns(sql, [run]))[0])
+    return idOf(mayShare && insert ? await insert(run) : (await insertRuns(sql, [run]))[0])
   }
   const { id, action } = origin
   const [row] = await sql<{ id: string }[]>`

@@ -51,6 +51,15 @@ describe('runs that arrive together', () => {
     await at.sql`update deployments set deleting_since = null`
   })
 
+  it('leave those out that need a transaction of their own', async () => {
+    const insert = () => Promise.reject(new Error('with others'))
+    const request = { deploymentId: at.automation.id, inputs: { topic: 'x' }, insert }
+    await expect(kickoff(at.sql, request)).rejects.toThrow('with others')
+    const id = await kickoff(at.sql, { ...request, idempotencyKey: 'once' })
+    expect(await kickoff(at.sql, { ...request, idempotencyKey: 'once' })).toBe(id)
+    await at.sql`delete from executions`
+  })
+
   it('fill the queue to its limit and no further', async () => {
     const insert = createRunInserter(at.sql)
     const room = createQueueRoom({ queuedRuns: 7 })

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   recordProgress,
@@ -10,7 +7,6 @@ import {
 import { encodeEntries } from '../../../../services/platform/runs/journal-entries.ts'
 import type { JournalEntries } from '../../../../services/platform/runs/journal-entries.ts'
 import { createWebhook } from '../../../../services/platform/webhooks/webhooks.ts'
-import { createDescribe } from '../../../../services/worker/run/describe-crew.ts'
 import { openPlatform } from '../harness.ts'
 
 let platform: Awaited<ReturnType<typeof openPlatform>>
@@ -93,28 +89,5 @@ describe('a run that completes', () => {
       ['crew_completed', 2],
       ['run_completed', 3],
     ])
-  })
-})
-
-describe('what crews can do', () => {
-  it('is asked once a second at the most, and again when the crew gave no answer', async () => {
-    let asked = 0
-    const server = createServer((_request, response) => {
-      asked += 1
-      response.writeHead(asked === 1 ? 503 : 200)
-      response.end(JSON.stringify({ contract: 2, name: 'Crew', capabilities: ['journal'] }))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    let time = 0
-    const ask = createDescribe(() => time)
-    const { signal } = new AbortController()
-    await expect(ask({ url, signal })).rejects.toThrow('503')
-    for (; time < 1000; time += 250) expect(await ask({ url, signal })).toEqual(['journal'])
-    expect(asked).toBe(2)
-    await ask({ url, signal })
-    expect(asked).toBe(3)
-    server.closeAllConnections()
-    server.close()
   })
 })
