@@ -28,7 +28,9 @@ const RETRY_MS = 2000
  */
 const PACE_MS = 10
 /** Up to so much later a call to work is answered, so that not all workers look at once. */
-const JITTER_MS = 3
+const JITTER_MS = 2
+/** The same for one whom others forestall. */
+const JITTER_MAX_MS = 32
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
@@ -100,7 +102,7 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       const room = stopping ? 0 : concurrency - running.size
       const rest = (ms: number): void => void (sleepMs = Math.min(ms, pollMs))
       const found = room > 0 ? await deps.take(room, rest) : []
-      places.looked(found.length === room)
+      places.looked(found.length, room)
       for (const work of found) begin(work)
     } catch (thrown) {
       sleepMs = Math.min(pollMs, RETRY_MS)
@@ -150,19 +152,32 @@ function watchPlaces(
   /** The last look found work for all places. */
   let hasMore = false
   let gathering: NodeJS.Timeout | undefined
+  /** Few workers are enough for little work: those that find some when they are called. */
+  let jitterMs = JITTER_MS
+  let calling: NodeJS.Timeout | undefined
+  let isCalled = false
   function ring(): void {
     clearTimeout(gathering)
     gathering = undefined
     bell.ring()
   }
+  function answer(): void {
+    calling = undefined
+    isCalled = true
+    ring()
+  }
   return {
-    looked: (hasFilledAll: boolean): void => void (hasMore = hasFilledAll),
+    looked: (found: number, room: number): void => {
+      hasMore = found === room
+      if (isCalled) jitterMs = found > 0 ? JITTER_MS : Math.min(2 * jitterMs, JITTER_MAX_MS)
+      isCalled = false
+    },
     freed: (): void => {
       if (!hasMore || running.size <= concurrency / 2) ring()
       else gathering ??= setTimeout(ring, gatherMs)
     },
     wake: (): void => {
-      if (running.size < concurrency) setTimeout(ring, Math.random() * JITTER_MS)
+      if (running.size < concurrency) calling ??= setTimeout(answer, Math.random() * jitterMs)
       else hasMore = true
     },
   }
@@ -176,7 +191,7 @@ function createSignals(concurrency: number) {
   return {
     signals: { pause: pause.signal, drain: drain.signal },
     /** Tells all runs to pause, and those that are there after the time to let go. */
-    async end(drainMs: number, ended: () => Promise<unknown>): Promise<void> {
+    end: async (drainMs: number, ended: () => Promise<unknown>): Promise<void> => {
       pause.abort(new Error('the worker stops'))
       const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
       await ended()
