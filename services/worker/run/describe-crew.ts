@@ -47,7 +47,8 @@ export function createDescribe(now = () => performance.now()): Describe {
     if (found && now() < found.until) return found.capabilities
     const capabilities = await listCapabilities(asked)
     if (known.size >= CREWS_MAX) known.clear()
-    known.set(asked.url, { capabilities, until: now() + KNOWN_MS })
+    // One that says nothing may only have started.
+    if (capabilities.length > 0) known.set(asked.url, { capabilities, until: now() + KNOWN_MS })
     return capabilities
   }
 }

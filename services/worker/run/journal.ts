@@ -47,8 +47,8 @@ export interface JournalWriter {
   ): Promise<{ booking?: Booking | undefined } | false>
   /** Returns true once a step finished in this attempt. */
   advanced(): boolean
-  /** Returns the ending that was committed with the last events, if one was. */
-  ended(): Ending | undefined
+  /** Waits for the last commit, and returns the ending that was committed with it, if one was. */
+  ended(): Promise<Ending | undefined>
 }
 
 /** Events, and the calls of models that begin with them, where budgets may apply. */
@@ -71,7 +71,9 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
   let position = 0
   let hasAdvanced = false
   const started = new Map<string, StepRecord>()
+  const storeFiles = openFileStore(sql, run)
   let ended: Ending | undefined
+  let writing: Promise<unknown> = Promise.resolve()
 
   function toEntries(events: readonly (CrewEvent | OtherEvent)[]): JournalEntries {
     const steps = new Map<string, StepRecord>()
@@ -87,33 +89,21 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
     return { events: noted, steps: [...steps.values()] }
   }
 
-  /** Stores files one after the other, before their events: who hears of a file can read it. */
-  let stored: Promise<void> = Promise.resolve()
-  async function storeFiles(
-    events: readonly (CrewEvent | OtherEvent)[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const files = artifactsOf(events)
-    const patience = { forMs: LEASE_SECONDS * 1000, signal }
-    const before = stored.catch(() => {})
-    const storing =
-      files.length === 0
-        ? before
-        : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
-    stored = storing
-    return storing
-  }
-
   return {
     advanced: () => hasAdvanced,
-    ended: () => ended,
+    async ended() {
+      await writing.catch(() => {})
+      return ended
+    },
     async append({ events, calls, endsRun = false }, signal) {
       const completion = endsRun ? completionOf(events) : undefined
       const entries = { ...toEntries(events), calls, completion }
       if (entries.events.length === 0 && entries.steps.length === 0) return {}
       try {
         await storeFiles(events, signal)
-        const { state, booking } = await writer.write(entries, signal)
+        const written = writer.write(entries, signal)
+        writing = written
+        const { state, booking } = await written
         if (state !== 'written') return false
         ended = completion
         return { booking }
@@ -123,6 +113,25 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
         return {}
       }
     },
+  }
+}
+
+/** Stores files one after the other, before their events: who hears of a file can read it. */
+function openFileStore(sql: Database, run: LeasedRun) {
+  let stored: Promise<void> = Promise.resolve()
+  return async (
+    events: readonly (CrewEvent | OtherEvent)[],
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const files = artifactsOf(events)
+    const patience = { forMs: LEASE_SECONDS * 1000, signal }
+    const before = stored.catch(() => {})
+    const storing =
+      files.length === 0
+        ? before
+        : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
+    stored = storing
+    return storing
   }
 }
 

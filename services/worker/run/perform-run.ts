@@ -76,10 +76,11 @@ export async function performRun(
   const hold = holdRun(deps, run, signals)
   const commit = committer(journal, hold)
   let advancedIn = run.attempt
-  const ending = await follow()
+  const followed = await follow()
+  const ended = await journal.ended()
+  const ending = ended ?? followed
   await budget.close()
-  const isDraining = signals.pause.aborted
-  const outcome = journal.ended()?.outcome ?? (await settleRun(deps, run, { ending, isDraining }))
+  const outcome = ended?.outcome ?? (await settleRun(deps, run, { ending, ...signals }))
   hold.release()
   const failure = 'failure' in ending ? ending.failure : undefined
   trace.end({ failure, isOver: isOver(outcome, signals) })
@@ -92,8 +93,7 @@ export async function performRun(
     try {
       return await deadline({ name: 'The run', timeoutMs, signal: hold.signal }, act)
     } catch (thrown) {
-      const known = journal.ended() ?? hold.ending()
-      return known ?? limitAttempts(explain(thrown, deps, run), run, advancedIn)
+      return hold.ending() ?? limitAttempts(explain(thrown, deps, run), run, advancedIn)
     }
   }
 
