@@ -9,6 +9,7 @@ import {
   CONTRACT,
   HEARTBEAT_MS,
   JOURNAL_CAPABILITY,
+  REPLAY_CAPABILITY,
 } from '../platform/crew-contract/crew-protocol.ts'
 import type { KickoffRequest } from '../platform/crew-contract/crew-protocol.ts'
 import { FILES_CAPABILITY } from '../platform/crew-contract/kickoff-files.ts'
@@ -26,6 +27,7 @@ import type { Llm } from './llm.ts'
 import { openMaterial } from './material/material.ts'
 import { isOpenBody, mediaTypeOf, readKickoff } from './read-kickoff.ts'
 import type { Kickoff } from './read-kickoff.ts'
+import { createReplaySteps } from './replay-steps.ts'
 import { runCrew } from './run-crew.ts'
 import { createSteps } from './steps.ts'
 import type { Channel, Steps } from './steps.ts'
@@ -36,7 +38,7 @@ import type { Channel, Steps } from './steps.ts'
 const BODY_BYTES_MAX = 1_048_576
 /** The files of all runs, which are in memory; runs with more are refused with 503. */
 const FILE_BYTES_MAX = 41_943_040
-const CAPABILITIES = [JOURNAL_CAPABILITY, FILES_CAPABILITY]
+const CAPABILITIES = [JOURNAL_CAPABILITY, FILES_CAPABILITY, REPLAY_CAPABILITY]
 /** Runs at the same time; more are refused with 503. */
 const RUNS_MAX = 100
 
@@ -150,10 +152,12 @@ interface Attempt {
 }
 
 function openSteps(kickoff: Kickoff, { channel, signal, draining }: Attempt): Steps {
-  const { kickoff_id, version = 0, inputs, journal = [], follow } = kickoff
+  const { kickoff_id, version = 0, inputs, journal = [], follow, replay } = kickoff
   const isJournaled = follow !== undefined
   // A run without a journal would begin again elsewhere: it goes on for as long as it may.
   const ends = isJournaled && draining ? [kickoff.stopping, draining] : [kickoff.stopping]
+  const stopping = AbortSignal.any(ends)
+  if (replay) return createReplaySteps({ ...replay, channel, signal, stopping })
   return createSteps({
     runId: kickoff_id,
     base: stepBase(version, inputs),
@@ -162,7 +166,7 @@ function openSteps(kickoff: Kickoff, { channel, signal, draining }: Attempt): St
     channel,
     text: kickoff.text,
     signal,
-    stopping: AbortSignal.any(ends),
+    stopping,
   })
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { excerpt } from '../platform/crew-contract/event-text.ts'
 import type {
   CrewMessage,
@@ -6,9 +7,10 @@ import type {
 } from '../platform/crew-contract/crew-protocol.ts'
 import { messageText } from './llm-call.ts'
 import type { Llm, LlmResult } from './llm.ts'
-import type { ChatMessage, LlmCall } from './llm-call.ts'
+import type { ChatMessage, ContentPart, LlmCall } from './llm-call.ts'
 import { completion } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
+import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import { stepFailure } from './steps.ts'
 import type { Steps } from './steps.ts'
 import { OUTPUT_TOKENS_ASSUMED } from '../platform/budgets/assumed-tokens.ts'
@@ -41,7 +43,7 @@ interface ModelCall {
 /** Returns the model's answer. Raises the failure of the call. */
 export function callModel({ steps, llm, place, request, path }: ModelCall) {
   const facts = { kind: 'llm', path, name: request.model, schema: completion } as const
-  const step = { ...facts, estimate: estimateCall(request) }
+  const step = { ...facts, request: toRequest(request), estimate: estimateCall(request) }
   return steps.perform(step, async ({ step: key, parent, signal, use }): Promise<Completion> => {
     const started_at = now()
     const text = steps.reportText({ ...place, step: key })
@@ -58,6 +60,21 @@ export function callModel({ steps, llm, place, request, path }: ModelCall) {
     return answer
   })
 }
+
+/** A call as it is kept: an image is among the files of the run, and stands for itself here. */
+function toRequest({ model, messages, tools, ...parameters }: LlmCall): StepRequest {
+  return { model, messages: messages.map(withoutImages), tools, parameters }
+}
+
+function withoutImages({ content, ...message }: ChatMessage): object {
+  if (!Array.isArray(content)) return { ...message, content }
+  const parts = (content as readonly ContentPart[]).map((part) =>
+    part.type === 'text' ? part : { type: part.type, sha256: digest(part.image_url.url) },
+  )
+  return { ...message, content: parts }
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const now = (): string => new Date().toISOString()
 

@@ -23,7 +23,7 @@ const SILENCE_MS = 30_000
 
 /** A kickoff that this crew can perform. */
 export type Kickoff = KickoffRequest &
-  Partial<Pick<JournaledKickoff, 'version' | 'journal'>> & {
+  Partial<Pick<JournaledKickoff, 'version' | 'journal' | 'replay'>> & {
     readonly definition: CrewDefinition
     /** Set: the worker takes steps. Reads its lines until the signal aborts. */
     readonly follow?: (commits: Commits, signal: AbortSignal) => Promise<void>

@@ -6,6 +6,7 @@ import type { AgentPlace } from './call-model.ts'
 import type { Llm } from './llm.ts'
 import type { ChatMessage, ChatTool, LlmCall, ResponseFormat } from './llm-call.ts'
 import type { Completion } from './llm-answer.ts'
+import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import { stepFailure } from './steps.ts'
 import type { ActContext, Steps } from './steps.ts'
 import { callTool, readCall } from './tools/call-tool.ts'
@@ -166,6 +167,7 @@ async function perform(run: AgentRun, call: OneCall, index: string): Promise<Cha
       path,
       name,
       input: excerpt(asked.arguments, INPUT_CHARACTERS_MAX),
+      request: requestOf(call),
       schema: toolAnswer,
     },
     async (context): Promise<ToolAnswer> => {
@@ -178,6 +180,12 @@ async function perform(run: AgentRun, call: OneCall, index: string): Promise<Cha
   )
   return { role: 'tool', tool_call_id: asked.id, content: text }
 }
+
+/** Nothing is asked by a wrong call, nor of a tool that does its work by steps of its own. */
+const requestOf = (call: OneCall): StepRequest | undefined =>
+  call.isExcess || 'problem' in call || call.tool.hasSteps === true
+    ? undefined
+    : { tool: call.tool.name, arguments: call.arguments }
 
 async function answerTo(
   { toolbox }: AgentRun,

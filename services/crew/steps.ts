@@ -9,6 +9,7 @@ import type {
 import type { ApprovalRequest } from '../platform/definitions/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/crew-contract/step-key.ts'
 import type { RunFailure } from '../platform/runs/run-errors.ts'
+import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import type { StepKind } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { trackOpenSteps } from './open-steps.ts'
@@ -18,6 +19,9 @@ import type { TextReport, TextWish } from './text-deltas.ts'
 
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
 const RESULT_CHARACTERS_MAX = 6_000_000
+
+/** The longest request of a step that is kept, as JSON. */
+const REQUEST_CHARACTERS_MAX = 2_000_000
 
 const CANNOT_WAIT: RunFailure = {
   code: 'approval_unsupported',
@@ -37,6 +41,8 @@ export interface Step<Result> {
   readonly name: string
   /** For people: the arguments of a tool, the question of an approval. Never a secret. */
   readonly input?: unknown
+  /** All that a model, a tool or a person is asked: a replay finds the answer by it. */
+  readonly request?: StepRequest | undefined
   /** Of a call of a model: the tokens that it may use at the most. */
   readonly estimate?: StepUsage
   /** A recorded result of another shape, from an older crew, counts as none. */
@@ -181,13 +187,13 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
   }
 
   return async function performStep<Result>(
-    { kind, path, name, input, estimate }: Step<Result>,
+    { kind, path, name, input, request, estimate }: Step<Result>,
     key: string,
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result> {
     refuseToStart()
     const place = { path: [...path], parent: open.parentOf(path) }
-    const facts = { step: key, kind, name, ...place, input, estimate }
+    const facts = { step: key, kind, name, ...place, input, request: kept(request), estimate }
     const self = open.enter(key, path)
     try {
       const seq = record({ type: 'step_started', at: now(), ...facts })
@@ -213,6 +219,10 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
 }
 
 const now = (): string => new Date().toISOString()
+
+/** A longer request is not kept, as if it had not been told. */
+const kept = (request: StepRequest | undefined): StepRequest | undefined =>
+  JSON.stringify(request ?? null).length > REQUEST_CHARACTERS_MAX ? undefined : request
 
 function recall<Result>(
   known: RecordedStep | undefined,

@@ -8,6 +8,17 @@ export const readPath = (path: string): JSONPathQuery =>
   // json-p3 2.3 refuses 0.5 and 0e1, which the standard allows, but not 5e-1.
   compile(path.replace(TEXT_OR_ZERO, (found) => (/^0[.e]/i.test(found) ? shift(found) : found)))
 
+/**
+ * Reads a condition in the language of JSONPath filters, as a path that selects what fulfils it.
+ * Raises the library's error, and one for more than a condition.
+ */
+export function readCondition(given: string): JSONPathQuery {
+  const path = readPath(`$[?(${given})]`)
+  const [segment, ...others] = path.segments
+  if (others.length === 0 && segment?.selectors.length === 1) return path
+  throw new Error('it must be one condition, without brackets around it')
+}
+
 function shift(literal: string): string {
   const value = Number(literal)
   return value === 0 ? '0' : value.toExponential()

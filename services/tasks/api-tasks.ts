@@ -3,6 +3,8 @@ import { deployDirectory } from './deploy-source/deploy-directory.ts'
 import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
 import { applyFiles } from './resources/apply-files.ts'
 import { exportDocuments } from './resources/export-documents.ts'
+import { readReplayRequest, REPLAY_USAGE } from './replay/options.ts'
+import { replayRuns } from './replay/replay-runs.ts'
 import {
   APPLY_USAGE,
   EXPORT_USAGE,
@@ -36,6 +38,16 @@ export const API_TASKS = {
       const request = readApplyRequest(args, source)
       if (!request) return write(APPLY_USAGE)
       return applyFiles(request, OUTPUT)
+    },
+  },
+  replay: {
+    summary:
+      '--automation ID --version N --offline --url URL: perform recorded runs again; ' +
+      'see --help',
+    async run(source: EnvSource, args: readonly string[]) {
+      const request = readReplayRequest(args, source)
+      if (!request) return write(REPLAY_USAGE)
+      return replayRuns(request, OUTPUT)
     },
   },
   export: {

@@ -12,7 +12,12 @@ import {
 import type { RepositorySecretKey } from '../platform/crews/source-repository-seals.ts'
 import { createVariableSeals } from '../platform/crews/crew-variables.ts'
 import { createLlmKeys } from '../platform/connections/llm-keys.ts'
+import {
+  listSealedTriggerSecrets,
+  replaceSealedTriggerSecrets,
+} from '../platform/triggers/triggers.ts'
 import { createWebhookKeys } from '../platform/webhooks/webhook-keys.ts'
+import type { WebhookKeys } from '../platform/webhooks/webhook-keys.ts'
 import { listSealedWebhookKeys, replaceSealedWebhookKeys } from '../platform/webhooks/webhooks.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
@@ -29,9 +34,10 @@ interface SecretKeyPair {
 type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
- * Seals the keys of LLM connections and webhooks, and the secrets of crews and repositories, with
- * the current SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again.
- * Raises `invalid_configuration` without a key, and `conflict` when some open with neither.
+ * Seals the keys of LLM connections, webhooks and triggers, and the secrets of crews and
+ * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed.
+ * Safe to run again. Raises `invalid_configuration` without a key, and `conflict` when some open
+ * with neither.
  */
 export async function resealKeys(
   sql: Database,
@@ -43,17 +49,20 @@ export async function resealKeys(
   }
   const counts = { resealed: 0, current: 0, unreadable: 0 }
   for await (const outcome of resealLlmKeys(sql, current, previous)) counts[outcome] += 1
-  for await (const outcome of resealWebhookKeys(sql, current, previous)) counts[outcome] += 1
+  const keys = createWebhookKeys(current, previous)
+  for (const of of [WEBHOOKS, TRIGGERS]) {
+    for await (const outcome of resealWebhookKeys(sql, keys, of)) counts[outcome] += 1
+  }
   for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
   for await (const outcome of resealRepositories(sql, current, previous)) counts[outcome] += 1
-  log.info(counts, 'keys of LLM connections and webhooks, and secrets of crews')
+  log.info(counts, 'keys of LLM connections, webhooks and triggers, and secrets of crews')
   if (counts.unreadable > 0) {
     throw new AppError(
       'conflict',
-      `${counts.unreadable} keys of LLM connections and webhooks, or secrets of crews, open ` +
-        'neither with SECRET_KEY_BASE nor with SECRET_KEY_BASE_PREVIOUS. Give the former key as ' +
-        'SECRET_KEY_BASE_PREVIOUS, or enter those keys and variables again; webhooks get new ' +
-        'ones on their page.',
+      `${counts.unreadable} keys of LLM connections, webhooks and triggers, or secrets of crews, ` +
+        'open neither with SECRET_KEY_BASE nor with SECRET_KEY_BASE_PREVIOUS. Give the former ' +
+        'key as SECRET_KEY_BASE_PREVIOUS, or enter those keys and variables again; webhooks and ' +
+        'triggers get new ones on their page.',
     )
   }
 }
@@ -76,21 +85,26 @@ async function* resealLlmKeys(
   }
 }
 
-/** The former key of a webhook goes along: one that cannot be read is one that signs no more. */
+const WEBHOOKS = { list: listSealedWebhookKeys, replace: replaceSealedWebhookKeys }
+const TRIGGERS = { list: listSealedTriggerSecrets, replace: replaceSealedTriggerSecrets }
+
+/**
+ * Those of webhooks or triggers. The former key goes along: one that cannot be read is one that is
+ * good no more.
+ */
 async function* resealWebhookKeys(
   sql: Database,
-  current: string,
-  previous?: string,
+  keys: WebhookKeys,
+  { list, replace }: typeof WEBHOOKS,
 ): AsyncGenerator<Outcome> {
-  const keys = createWebhookKeys(current, previous)
   for (let afterId = NO_ID, more = true; more;) {
-    const page = await listSealedWebhookKeys(sql, { afterId, limit: PAGE_ROWS })
+    const page = await list(sql, { afterId, limit: PAGE_ROWS })
     for (const sealed of page) {
       const { sealedKey, sealedPreviousKey: former } = sealed
       const resealed = keys.reseal(sealedKey, sealed)
       const resealedFormer = former ? keys.reseal(former, sealed) : undefined
       if (resealed ?? resealedFormer) {
-        await replaceSealedWebhookKeys(sql, sealed, {
+        await replace(sql, sealed, {
           ...sealed,
           sealedKey: resealed ?? sealedKey,
           sealedPreviousKey: resealedFormer ?? former,

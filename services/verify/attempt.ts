@@ -1,11 +1,12 @@
 import * as v from 'valibot'
+import { parseCrewEvent } from '../platform/crew-contract/crew-event.ts'
+import type { OtherEvent } from '../platform/crew-contract/crew-event.ts'
 import {
   HEARTBEAT_MS,
   LINE_CHARACTERS_MAX,
-  parseCrewEvent,
   SILENCE_MS,
 } from '../platform/crew-contract/crew-protocol.ts'
-import type { CrewEvent, OtherEvent } from '../platform/crew-contract/crew-protocol.ts'
+import type { CrewEvent } from '../platform/crew-contract/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { describeIssue } from '../shared/describe-issue.ts'
 import { AppError, toError } from '../shared/errors.ts'

@@ -55,9 +55,12 @@ import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
+import { triggerPageRoutes } from './console/triggers/routes.ts'
+import { replayPageRoutes } from './console/replays/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
 import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
+import { triggerRoutes } from './intake/triggers/routes.ts'
 import { gitWebhookRoutes } from './intake/git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './intake/source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
@@ -76,6 +79,8 @@ const PAGES = [
   importProjectRoutes,
   toolPackageRoutes,
   deliveryRoutes,
+  triggerPageRoutes,
+  replayPageRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,
@@ -136,6 +141,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', toolsIndexRoutes(deps))
   app.route('/', sourceDownloadRoutes(deps))
   app.route('/', gitWebhookRoutes(deps))
+  app.route('/', triggerRoutes(deps))
   const passwords = createPasswordChecks()
   const signIn = { provider: createIdentityProvider(deps.config), passwords }
   app.route('/', signInRoutes(deps, signIn))

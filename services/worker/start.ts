@@ -1,18 +1,12 @@
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
-import { forgetCalls } from '../platform/automations/api-calls.ts'
-import { deleteExpiredAudit } from '../platform/audit/audit-upkeep.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
-import { deleteUnusedFiles } from '../platform/runs/input-files.ts'
 import { expireApprovals } from '../platform/runs/run-approvals.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
 import { giveUpLostRuns, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
 import { createQueueRoom } from '../platform/runs/queue-room.ts'
 import { runDueSchedules } from '../platform/schedules/run-schedules.ts'
-import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
-import { deleteRemovedAutomation } from '../platform/crews/automation-life.ts'
-import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs/runs.ts'
 import { readerOf } from '../platform/connections/llm-usage.ts'
@@ -38,16 +32,17 @@ import { createApp } from './app.ts'
 import { registerBudgetGauges } from './run/budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { keepTurning, startLoop } from './run/loop.ts'
+import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
 import { startCrews } from './deployments/start-crews.ts'
 import { startPulls } from './git/start-pulls.ts'
 import { createDescribe } from './run/describe-crew.ts'
 import { createFileHandover } from './run/hand-files.ts'
+import type { HandFiles } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
-import { startForwarding } from './forward-audit.ts'
-import { startRetention } from './retention.ts'
+import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { shareConnections } from './run/resolve-models.ts'
 import { createProgressWriter } from './run/progress-writer.ts'
@@ -62,11 +57,8 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
 const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
 const GATHER_MS = 10
-/** Longer than a look at the queue can take: its statements end after 30 s. */
 /** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
 const SCHEDULES_MS = 10_000
-const RUN_DAYS_MS = 3_600_000
-const REMOVALS_MS = 10_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -112,13 +104,13 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     throw thrown
   })
   const texts = openTextRelay({ sql, log })
-  loop = startWork({ config, source, log, sql, journals, prices, tracing, metrics, stops, texts })
+  const crews = { ...crewAccess(config), handFiles: createFileHandover(sql) }
+  const work = { config, source, log, sql, journals, prices, tracing, metrics, stops, texts }
+  loop = startWork({ ...work, crews })
   const { wake } = loop
-  const retention = startRetentions({ config, log, sql, metrics })
+  const beside = startBeside({ ...work, crews })
   const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
-  const crews = startCrews({ config, source, log, sql, registry })
-  const pulls = startPulls({ config, source, log, sql })
-  const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
+  const hosted = startCrews({ config, source, log, sql, registry })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
     // One that went unheard is noticed when the lease is to be renewed.
@@ -129,9 +121,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     for (const stop of stopListening) stop()
     texts.stop()
     await schedules.stop()
-    await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop(), pulls.stop()])
+    await Promise.all([loop?.stop(drainMs), beside.stop(drainMs)])
     // Runs in flight may be on crews of this process.
-    await crews.stop()
+    await hosted.stop()
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), end(1)])
@@ -139,6 +131,27 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   let stopped: Promise<void> | undefined
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
+
+/** Starts what a worker does beside its runs. */
+function startBeside({ config, source, log, sql, metrics, crews }: Work) {
+  const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
+  const pulls = startPulls({ config, source, log, sql })
+  const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
+  const replays = startReplays({ sql, log, ...crews })
+  return {
+    async stop(drainMs: number): Promise<void> {
+      const drained = [webhooks.stop(drainMs), replays.stop(drainMs)]
+      await Promise.all([...drained, retention.stop(), pulls.stop()])
+    },
+  }
+}
+
+/** How crews are called. */
+const crewAccess = (config: WorkerConfig) => ({
+  secretKeyBase: config.SECRET_KEY_BASE,
+  previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
+  crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+})
 
 const readQueue = (sql: Database) =>
   deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql))
@@ -158,46 +171,6 @@ function startSchedules(sql: Database, log: Log, queuedRuns: number) {
   const turn = () => runDueSchedules(sql, { queue })
   const everyMs = (): number => SCHEDULES_MS - (Date.now() % SCHEDULES_MS) + 500 * Math.random()
   return keepTurning({ name: 'looking for schedules', turn, everyMs, log })
-}
-
-/** Makes the partitions of the days ahead, and drops a day that is too old. */
-function startRunDays(sql: Database, log: Log, days: number) {
-  const turn = async (): Promise<number> => {
-    await makeRunDays(sql)
-    const day = await dropExpiredDay(sql, days)
-    if (day === undefined) return 0
-    log.info({ day }, 'what the runs of a day reported was dropped: their retention has ended')
-    return 1
-  }
-  return keepTurning({ name: 'making and dropping days of runs', turn, everyMs: RUN_DAYS_MS, log })
-}
-
-/** Deletes runs, and files that none of them names. */
-function startRetentions({
-  config,
-  log,
-  sql,
-  metrics,
-}: Pick<Work, 'config' | 'log' | 'sql' | 'metrics'>) {
-  const days = config.RUNS_RETENTION_DAYS
-  const expire = () => deleteExpiredRuns(sql, { days })
-  const runs = startRetention({ expire, onDeleted: metrics.expired, log })
-  const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
-  const files = startRetention({ ...unused, log })
-  const auditDays = config.AUDIT_RETENTION_DAYS
-  const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
-  const audit = startRetention({ ...old, onDeleted: () => {}, log })
-  const removals = keepTurning({
-    name: 'deleting automations',
-    turn: () => deleteRemovedAutomation(sql),
-    everyMs: REMOVALS_MS,
-    log,
-  })
-  const counts = { of: 'counts of calls', expire: () => forgetCalls(sql), onDeleted: () => {} }
-  const calls = startRetention({ ...counts, log })
-  const all = [startRunDays(sql, log, days), runs, files, audit, calls, removals]
-  if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
-  return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
@@ -225,26 +198,24 @@ interface Work {
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
   readonly texts: TextRelay
+  readonly crews: ReturnType<typeof crewAccess> & { readonly handFiles: HandFiles }
 }
 
 function startWork({ config, source, log, sql, journals, ...work }: Work): Loop {
-  const { prices, tracing, metrics, stops, texts } = work
+  const { prices, tracing, metrics, stops, texts, crews } = work
   const deps = {
     sql,
     log,
     prices,
     isBudgeted: watchBudgets(sql),
     tracing,
-    handFiles: createFileHandover(sql),
-    connectionsOf: shareConnections(sql),
-    describe: createDescribe(),
     texts,
     progress: createProgressWriter({ together: journals, alone: sql }),
-    secretKeyBase: config.SECRET_KEY_BASE,
-    previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
     oauth: oauthServiceOf(config),
-    crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+    ...crews,
+    connectionsOf: shareConnections(sql),
+    describe: createDescribe(),
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,
   }

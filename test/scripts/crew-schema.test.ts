@@ -1,3 +1,4 @@
+import { parseCrewEvent } from '../../services/platform/crew-contract/crew-event.ts'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -5,7 +6,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
-import { parseCrewEvent } from '../../services/platform/crew-contract/crew-protocol.ts'
 import { bundledScript } from '../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -47,7 +47,8 @@ export async function performTask(
 async function askPerson(steps: Steps, task: string, proposed: string): Promise<string> {
   const input = { output: excerpt(proposed) }
   const path = [task, 'approval', '0']
-  const place = { kind: 'approval', path, name: task, input, schema: decided } as const
+  const request = { task, output: proposed }
+  const place = { kind: 'approval', path, name: task, input, request, schema: decided } as const
   const { decision, text = '' } = await steps.perform(place, async ({ step }) =>
     steps.park({ step, task, output: proposed }),
   )

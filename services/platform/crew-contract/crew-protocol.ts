@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from '../definitions/crew-definition.ts'
-import { MESSAGE_CHARACTERS_MAX, prose, shown, storable } from './event-text.ts'
+import { prose, shown } from './event-text.ts'
 import { handedConnections } from '../connections/handed-connections.ts'
 import { kickoffFiles } from './kickoff-files.ts'
 import { modelEndpoint } from '../connections/model-endpoint.ts'
@@ -10,6 +10,8 @@ import { STEP_KINDS } from './step-key.ts'
 export const CONTRACT = 2
 /** The capability of a crew that reports its steps, and goes on after those of a journal. */
 export const JOURNAL_CAPABILITY = 'journal'
+/** The capability of a crew that performs a run again with the answers of a record. */
+export const REPLAY_CAPABILITY = 'replay'
 
 /**
  * A crew writes a heartbeat this often while it runs, which distinguishes a slow model from a dead
@@ -117,6 +119,11 @@ const stepStarted = v.object({
   estimate: v.optional(usage),
   /** For people: the arguments of a tool, the question of an approval. */
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
+  /**
+   * All that a model is asked (`model`, `messages`, `tools`, `parameters`) or a tool (`tool`,
+   * `arguments`), for a replay. Never a secret.
+   */
+  request: v.optional(v.record(v.string(), v.unknown())),
 })
 
 const failedStep = { step: key, error: failure, usage: v.optional(usage) }
@@ -174,6 +181,17 @@ export const crewEvent = v.variant('type', [
     offset: count,
     text: prose,
   }),
+  /** Of a replay: an answer of the record was taken, by its place in the kickoff. */
+  v.object({ ...common, type: v.literal('replay_answered'), answer: count }),
+  /** Of a replay: the record has no answer to what was asked, and the run ends. */
+  v.object({
+    ...common,
+    type: v.literal('replay_diverged'),
+    kind: v.picklist(STEP_KINDS),
+    name: prose,
+    path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
+    request: v.unknown(),
+  }),
   v.object({ ...common, type: v.literal('heartbeat') }),
   v.object({ ...common, type: v.literal('crew_stopping') }),
 ])
@@ -225,6 +243,20 @@ const recordedStep = v.object({
 /** A finished step of a former attempt. */
 export type RecordedStep = v.InferOutput<typeof recordedStep>
 
+/** What a model, a tool or a person answered in a run that is performed again. */
+const recordedAnswer = v.object({
+  kind: v.picklist(STEP_KINDS),
+  path: v.array(v.string()),
+  /** SHA-256 of the request as canonical JSON (RFC 8785), in hexadecimal digits. */
+  request_sha256: v.string(),
+  result: v.optional(v.unknown()),
+  /** It failed, in place of a result. */
+  error: v.optional(failure),
+  usage: v.optional(usage),
+})
+/** What a model, a tool or a person answered in a run that is performed again. */
+export type RecordedAnswer = v.InferOutput<typeof recordedAnswer>
+
 /**
  * The first line of a kickoff to a crew with the capability `journal`. Fields that a crew does not
  * know are for newer ones.
@@ -234,6 +266,8 @@ export const journaledKickoff = v.object({
   /** The id of the project version: a part of each step's key. */
   version: count,
   journal: v.array(recordedStep),
+  /** To a crew with the capability `replay`: nothing but these answers is there to be asked. */
+  replay: v.optional(v.object({ answers: v.array(recordedAnswer) })),
 })
 /** A kickoff with the finished steps of former attempts. */
 export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
@@ -257,33 +291,3 @@ export const crewDescription = v.object({
   name: prose,
   capabilities: v.array(prose),
 })
-
-/** An event of a kind that this version does not know: it is kept and shown as it is. */
-export interface OtherEvent {
-  readonly type: 'other'
-  readonly seq?: number | undefined
-  readonly event: { readonly type: string; readonly [field: string]: unknown }
-}
-
-const otherEvent = v.looseObject({ type: prose, seq: v.optional(count) })
-
-/**
- * Reads one line of a crew's answer. Raises a `SyntaxError` or valibot's error for a line that is
- * no event.
- */
-export function parseCrewEvent(line: string): CrewEvent | OtherEvent {
-  const json: unknown = JSON.parse(line)
-  const result = v.safeParse(crewEvent, json)
-  if (result.success) return result.output
-  const known: readonly string[] = crewEvent.options.map(({ entries }) => entries.type.literal)
-  const event = v.parse(otherEvent, json)
-  if (known.includes(event.type)) throw new v.ValiError(result.issues)
-  return { type: 'other', seq: event.seq, event: toStorable(event) }
-}
-
-function toStorable(event: OtherEvent['event']): OtherEvent['event'] {
-  const text = storable(event)
-  const { type, at } = event
-  if (text.length > MESSAGE_CHARACTERS_MAX) return { type, at, left_out_characters: text.length }
-  return v.parse(otherEvent, JSON.parse(text))
-}

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { callBounded } from '../../shared/bounded-call.ts'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { toError } from '../../shared/errors.ts'
-import { readPath } from '../../shared/json-path.ts'
+import { readCondition } from '../../shared/json-path.ts'
 import { outputSchema } from './output-schema.ts'
 
 const EXPRESSION_MS = 1000
@@ -56,16 +56,13 @@ export type Guardrail = v.InferOutput<typeof guardrail>
 
 function expressionProblem(given: string): string | undefined {
   try {
-    const [segment, ...others] = readCondition(given).segments
-    const isOne = others.length === 0 && segment?.selectors.length === 1
-    return isOne ? undefined : 'must be one condition, without brackets around it'
+    readCondition(given)
+    return undefined
   } catch (thrown) {
     const example = 'Write a condition such as length(@.output) < 500 && @.json.score >= 0.5'
     return `cannot be read: ${toError(thrown).message}. ${example}`
   }
 }
-
-const readCondition = (given: string) => readPath(`$[?(${given})]`)
 
 /**
  * Returns true if a condition of a guardrail holds for an output: `@.output`, its text; `@.words`,

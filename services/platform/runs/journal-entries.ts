@@ -2,6 +2,7 @@ import type { PlannedCall } from '../budgets/budget-ledger.ts'
 import { toCallRow } from '../budgets/budget-booking.ts'
 import type { StepUsage } from '../crew-contract/crew-protocol.ts'
 import type { Lease, ProgressEvent } from './run-queue.ts'
+import type { RequestPart, RequestRecord } from './run-contents.ts'
 import type { Failure, Usage } from './runs.ts'
 import type { StepKind } from '../crew-contract/step-key.ts'
 
@@ -24,6 +25,8 @@ export interface StepRecord {
   readonly input?: unknown
   readonly usage?: StepUsage | undefined
   readonly error?: Failure | undefined
+  /** Of a call of a model or a tool. */
+  readonly request?: Omit<RequestRecord, 'parts'> | undefined
   /** Set once it finished. */
   readonly result?: unknown
 }
@@ -39,6 +42,8 @@ export interface JournalEntries {
   readonly events: readonly { readonly position: number; readonly event: ProgressEvent }[]
   /** Each key once. */
   readonly steps: readonly StepRecord[]
+  /** Parts of requests of its steps that are not stored yet. @default none */
+  readonly parts?: readonly RequestPart[]
   /** Set where budgets may apply: the calls of models that begin. Those that end are settled. */
   readonly calls?: readonly PlannedCall[] | undefined
   /** The run completes with them: nothing follows. */
@@ -55,6 +60,7 @@ interface EncodedStep {
 export interface EncodedEntries {
   readonly events: readonly string[]
   readonly steps: ReadonlyMap<string, EncodedStep>
+  readonly parts: readonly string[]
   /** Undefined: no budget is looked for. */
   readonly calls?: readonly string[] | undefined
   readonly completion?: string | undefined
@@ -68,14 +74,15 @@ export interface RunEntries {
 }
 
 /** Encodes what a worker writes. */
-export function encodeEntries({ events, steps, calls, ...end }: JournalEntries): EncodedEntries {
+export function encodeEntries({ events, steps, parts = [], ...entries }: JournalEntries) {
   const written = events.map((each) => JSON.stringify(each))
   const rows = steps.map((step) => [step.key, encodeStep(step)] as const)
-  const completion = end.completion && JSON.stringify(end.completion)
-  const texts = [...written, ...rows.map(([, { json }]) => json), completion ?? '']
+  const asked = parts.map((each) => JSON.stringify(each))
+  const completion = entries.completion && JSON.stringify(entries.completion)
+  const texts = [...written, ...asked, ...rows.map(([, { json }]) => json), completion ?? '']
   const characters = texts.reduce((sum, { length }) => sum + length, 0)
-  const planned = calls?.map(toCallRow)
-  return { events: written, steps: new Map(rows), calls: planned, completion, characters }
+  const encoded = { events: written, steps: new Map(rows), parts: asked, characters }
+  return { ...encoded, calls: entries.calls?.map(toCallRow), completion } satisfies EncodedEntries
 }
 
 /** Joins entries of one run, the oldest first: a step is as it was last, or finished. */
@@ -92,14 +99,17 @@ export function joinEntries(parts: readonly EncodedEntries[]): EncodedEntries {
   const isBooked = parts.some(({ calls }) => calls !== undefined)
   const calls = isBooked ? parts.flatMap((part) => part.calls ?? []) : undefined
   const events = parts.flatMap((part) => part.events)
-  return { events, steps, calls, completion: parts.at(-1)?.completion, characters }
+  const asked = parts.flatMap((part) => part.parts)
+  const completion = parts.at(-1)?.completion
+  return { events, steps, parts: asked, calls, completion, characters }
 }
 
 /**
  * Returns the lists of rows that one statement takes, as JSON, each row with the lease of its run,
- * and what is in them; no calls where none has budgets.
+ * and what is in them; no parts of requests where none are new, no calls where none has budgets.
  */
 export function toParameters(runs: readonly RunEntries[]) {
+  const owners: string[] = []
   const parts: string[] = []
   const events: string[] = []
   const steps: string[] = []
@@ -113,23 +123,33 @@ export function toParameters(runs: readonly RunEntries[]) {
     const advances = isCounted && rows.some(({ state }) => state === 'finished')
     has.advances ||= advances
     has.hasPayload ||= rows.some(({ hasPayload }) => hasPayload)
-    parts.push(JSON.stringify({ run: lease.id, lease: lease.leaseId, advances }))
+    owners.push(JSON.stringify({ run: lease.id, lease: lease.leaseId, advances }))
     const owner = `{"lease":"${lease.leaseId}"`
     if (completion !== undefined) ends.push(`${owner},${completion.slice(1)}`)
     for (const json of entries.events) events.push(`${owner},${json.slice(1)}`)
+    for (const json of entries.parts) parts.push(`${owner},${json.slice(1)}`)
     for (const json of entries.calls ?? []) calls.push(`${owner},${json.slice(1)}`)
     rows.forEach(({ json }, at) => steps.push(`${owner},"line":${at + 1},${json.slice(1)}`))
   }
   const isBooked = runs.some(({ entries }) => entries.calls !== undefined)
-  const lists = { parts: listOf(parts), events: listOf(events), steps: listOf(steps) }
+  const lists = { owners: listOf(owners), events: listOf(events), steps: listOf(steps) }
+  const asked = parts.length > 0 ? listOf(parts) : undefined
   const completed = ends.length > 0 ? listOf(ends) : undefined
-  return { ...lists, ...has, calls: isBooked ? listOf(calls) : undefined, completed }
+  const booked = isBooked ? listOf(calls) : undefined
+  return { ...lists, ...has, parts: asked, calls: booked, completed }
 }
 
 const listOf = (rows: readonly string[]): string => `[${rows.join(',')}]`
 
 /** What may hold any character goes as text: PostgreSQL would look into JSON within JSON. */
-function encodeStep({ startedAt, endedAt, input, result, ...step }: StepRecord): EncodedStep {
+function encodeStep({
+  startedAt,
+  endedAt,
+  input,
+  result,
+  request,
+  ...step
+}: StepRecord): EncodedStep {
   const { state } = step
   const text = state === 'finished' ? JSON.stringify(result ?? null) : undefined
   const hasPayload = text !== undefined && text.length > RESULT_CHARACTERS_MAX
@@ -140,6 +160,8 @@ function encodeStep({ startedAt, endedAt, input, result, ...step }: StepRecord):
     input: input === undefined ? undefined : JSON.stringify(input),
     result: text,
     has_payload: hasPayload,
+    request_sha256: request?.sha256,
+    request: request?.address,
   }
   return { state, hasPayload, json: JSON.stringify(row) }
 }

@@ -58,18 +58,19 @@ async function write(
   runs: readonly RunEntries[],
   ifLocked: ReturnType<Queryable>,
 ): Promise<Map<string, Written>> {
-  const { parts, events, steps, calls, completed, hasPayload, advances } = toParameters(runs)
+  const { owners, events, steps, parts, calls, completed, ...has } = toParameters(runs)
+  const { hasPayload, advances } = has
   // To begin a part of a plan takes its time even where it has nothing to do.
   const rows = await sql<Row[]>`
     with part as materialized (
-      select * from json_to_recordset(${parts}::text::json)
+      select * from json_to_recordset(${owners}::text::json)
         as p (run uuid, lease uuid, advances boolean)),
     owned as materialized (
       -- Nobody takes these runs over before this is committed. All lock them in one order. Each is
       -- looked up, for which there is only this form: a join may read all runs.
-      select e.id, e.attempt, p.lease, p.advances
+      select e.id, e.organization_id, e.attempt, p.lease, p.advances
       from (select * from part order by run offset 0) p cross join lateral (
-        select id, attempt from executions where id = p.run and lease_id = p.lease
+        select id, organization_id, attempt from executions where id = p.run and lease_id = p.lease
         offset 0 for no key update ${ifLocked}) e),
     placed as materialized (
       select o.*, last_step_position(o.id) as last from owned o),
@@ -78,7 +79,8 @@ async function write(
           ${steps}::text::json)
         as s (lease uuid, line int, key text, kind text, name text, path jsonb, parent text,
           state text, started_at timestamptz, ended_at timestamptz, input text, usage jsonb,
-          error jsonb, result text, has_payload boolean) on s.lease = o.lease),
+          error jsonb, result text, has_payload boolean, request_sha256 text, request text)
+        on s.lease = o.lease),
     noted as (
       insert into execution_events (execution_id, attempt, position, event)
       select o.id, o.attempt, e.position, e.event
@@ -88,18 +90,21 @@ async function write(
       on conflict do nothing ${completed === undefined ? sql`` : sql`returning number`}),
     ${completed === undefined ? sql`` : completeRuns(sql, completed)}
     ${hasPayload ? keepPayloads(sql) : sql``}
+    ${parts === undefined ? sql`` : keepParts(sql, parts)}
     ${advances ? forgetLostAttempts(sql) : sql``}
     written as (
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
-        started_at, ended_at, input, usage, error, result, has_payload)
+        started_at, ended_at, input, usage, error, result, has_payload, request_sha256, request)
       select g.id, g.key, coalesce(g.last, -1) + g.line, g.kind, g.name, g.path, g.parent,
         g.state, g.attempt, g.started_at, g.ended_at, g.input::json, g.usage, g.error,
-        case when not g.has_payload then g.result::json end, g.has_payload
+        case when not g.has_payload then g.result::json end, g.has_payload,
+        decode(g.request_sha256, 'hex'), decode(g.request, 'hex')
       from given g
       on conflict (run_id, step_key) do update set
         state = excluded.state, attempt = excluded.attempt, started_at = excluded.started_at,
         ended_at = excluded.ended_at, input = excluded.input, usage = excluded.usage,
-        error = excluded.error, result = excluded.result, has_payload = excluded.has_payload
+        error = excluded.error, result = excluded.result, has_payload = excluded.has_payload,
+        request_sha256 = excluded.request_sha256, request = excluded.request
       where run_steps.state <> 'finished')
     ${calls === undefined ? sql`` : bookCalls(sql, calls)}
     select p.lease ${calls === undefined ? sql`` : bookedColumns(sql)} from owned p`
@@ -112,6 +117,17 @@ const keepPayloads = (sql: Queryable) => sql`
     insert into run_payloads (run_id, step_key, content)
     select id, key, result::json from given where has_payload
     on conflict (run_id, step_key) do update set content = excluded.content),`
+
+/** Commits of other runs may write the same parts: all write them in one order. */
+const keepParts = (sql: Queryable, parts: string) => sql`
+  stored as (
+    insert into run_contents (day, organization_id, address, previous, content)
+    select content_day(o.id), o.organization_id, decode(r.address, 'hex'),
+      decode(r.previous, 'hex'), decode(r.content, 'base64')
+    from owned o join json_to_recordset(${parts}::text::json)
+      as r (lease uuid, address text, previous text, content text) on r.lease = o.lease
+    order by 1, 2, 3
+    on conflict do nothing),`
 
 const forgetLostAttempts = (sql: Queryable) => sql`
   advanced as (

@@ -100,14 +100,20 @@ function requireOver({ finishedAt }: Run): void {
   )
 }
 
-/** The version that a run is of, whatever was published since. */
-export async function getVersionOf(
-  sql: Queryable,
-  runId: string,
-): Promise<{ readonly id: number; readonly definition: CrewDefinition }> {
-  const [version] = await sql<[{ id: number; definition: CrewDefinition }]>`
-    select v.id, v.definition from executions e
-      join project_versions v on v.id = e.project_version_id where e.id = ${runId}`
+/** The version that a run is of; that of a draft's test has the number of the draft. */
+export interface VersionOfRun {
+  readonly id: number
+  readonly projectId: number
+  readonly version: number
+  readonly definition: CrewDefinition
+}
+
+/** Returns the version that a run is of, whatever was published since. */
+export async function getVersionOf(sql: Queryable, runId: string): Promise<VersionOfRun> {
+  const [version] = await sql<[VersionOfRun]>`
+    select v.id, v.project_id, coalesce(v.number, v.copy_of) as version, v.definition
+    from executions e join project_versions v on v.id = e.project_version_id
+    where e.id = ${runId}`
   return version
 }
 
@@ -158,9 +164,10 @@ function carryOver(fromId: string, kept: readonly Kept[]) {
         select ${id}, a.name, k.key, a.task, a.content, a.size, a.left_out
         from run_artifacts a join kept k on k.from = a.step_key where a.run_id = ${fromId})
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
-        started_at, ended_at, input, usage, error, result, has_payload)
+        started_at, ended_at, input, usage, error, result, has_payload, request_sha256)
       select ${id}, k.key, s.position, s.kind, s.name, s.path, k.parent, s.state, 0,
-        s.started_at, s.ended_at, s.input, s.usage, s.error, s.result, s.has_payload
+        s.started_at, s.ended_at, s.input, s.usage, s.error, s.result, s.has_payload,
+        s.request_sha256
       from run_steps s join kept k on k.from = s.step_key where s.run_id = ${fromId}`
   }
 }

@@ -5,7 +5,13 @@ const LOCK = 7_310_452_131
 /** The days that have partitions before they begin. */
 const DAYS_AHEAD = 3
 /** What runs report; each has a partition for each day of `run_days`. */
-const TABLES = ['execution_events', 'run_steps', 'run_payloads', 'run_artifacts'] as const
+const TABLES = [
+  'execution_events',
+  'run_steps',
+  'run_payloads',
+  'run_artifacts',
+  'run_contents',
+] as const
 
 /**
  * Makes the partitions of today, by PostgreSQL's clock, and of the days ahead. Returns how many

@@ -42,18 +42,6 @@ export async function listWaiting(
   return found.map(({ id }) => id)
 }
 
-/** Returns the version that a run is of. */
-export async function getVersionNumber(
-  sql: Queryable,
-  runId: string,
-): Promise<Pick<RunRecord, 'projectId' | 'version'>> {
-  const [found] = await sql<[Pick<RunRecord, 'projectId' | 'version'>]>`
-    select v.project_id, coalesce(v.number, v.copy_of) as version
-    from executions e join project_versions v on v.id = e.project_version_id
-    where e.id = ${runId}`
-  return found
-}
-
 interface RunPage {
   readonly organizationId: number
   /** Only the runs of this project. */

@@ -39,7 +39,7 @@ export const ORIGIN_ACTIONS = ['retry', 'fork', 'rerun'] as const
 type OriginAction = (typeof ORIGIN_ACTIONS)[number]
 
 /** What runs are started by: the automation API, a page, the designer API, … */
-export const TRIGGERS = ['api', 'console', 'designer', 'assistant', 'schedule'] as const
+export const TRIGGERS = ['api', 'console', 'designer', 'assistant', 'schedule', 'event'] as const
 /** What a run was started by. */
 export type Trigger = (typeof TRIGGERS)[number]
 

@@ -6,6 +6,8 @@ import type { Automation } from '../automations/automations.ts'
 import { prepareInputs } from '../runs/prepare-inputs.ts'
 import type { QueueRoom } from '../runs/queue-room.ts'
 import { kickoff } from '../runs/runs.ts'
+import type { Starter } from '../runs/runs.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 import { nextTimes } from './schedule-times.ts'
 import { scheduleColumns } from './schedules.ts'
 import type { Schedule } from './schedules.ts'
@@ -65,17 +67,30 @@ async function start(
   schedule: Schedule,
   queue: QueueRoom | undefined,
 ): Promise<Outcome> {
+  const { id, name } = schedule
+  const starter = { trigger: 'schedule', id: `schedule:${id}`, name } as const
   try {
-    return { runId: await tx.savepoint((point) => startRun(point, schedule, queue)) }
+    const run = { ...schedule, starter }
+    return { runId: await tx.savepoint((point) => startUnattended(point, run, queue)) }
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown
     return { problem: thrown.message.slice(0, PROBLEM_MAX) }
   }
 }
 
-async function startRun(
+interface Unattended {
+  readonly deploymentId: number
+  readonly inputs: Inputs
+  readonly starter: Starter
+}
+
+/**
+ * Starts a run that no caller waits for, such as that of a schedule or an event. Raises `conflict`
+ * while the automation is stopped, and what `prepareInputs` and `kickoff` raise.
+ */
+export async function startUnattended(
   sql: Queryable,
-  { id, deploymentId, name, inputs: given }: Schedule,
+  { deploymentId, inputs: given, starter }: Unattended,
   queue: QueueRoom | undefined,
 ): Promise<string> {
   const [automation] = await sql<[Automation]>`
@@ -85,7 +100,6 @@ async function startRun(
   if (stoppedAt) throw new AppError('conflict', 'The automation is stopped: no run was started.')
   const definition = await getDefinition(sql, automation)
   const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
-  const starter = { trigger: 'schedule', id: `schedule:${id}`, name } as const
   const admit = queue?.of(automation.organizationId)
   return kickoff(sql, { deploymentId, ...prepared, starter, admit })
 }

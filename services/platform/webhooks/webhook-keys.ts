@@ -6,7 +6,7 @@ const KEY_BYTES = 32
 /** As Standard Webhooks writes a symmetric key. */
 const PREFIX = 'whsec_'
 
-/** Seals the keys of webhooks, and opens them for those who sign with them. */
+/** Seals the keys of webhooks and triggers, and opens them for those who use them. */
 export interface WebhookKeys {
   seal(key: string, webhook: WebhookKey): Buffer
   /** Undefined when it was sealed with another SECRET_KEY_BASE, or for another webhook. */

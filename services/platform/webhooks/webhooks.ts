@@ -153,8 +153,8 @@ export async function deleteWebhook(sql: Queryable, key: WebhookKey): Promise<vo
   })
 }
 
-/** A key of a webhook, as the database has it. */
-interface SealedWebhookKeys {
+/** The keys of a webhook or a trigger, as the database has them. */
+export interface SealedWebhookKeys {
   readonly id: string
   readonly deploymentId: number
   readonly sealedKey: Buffer

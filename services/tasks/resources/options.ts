@@ -5,7 +5,8 @@ import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { Address } from './api.ts'
 
-const ADDRESS_USAGE = `  --url URL          the platform: https://HOST [PLATFORM_URL]
+/** The help of how a platform is named. */
+export const ADDRESS_USAGE = `  --url URL          the platform: https://HOST [PLATFORM_URL]
   --token-file FILE  a file with a token of the organization [PLATFORM_API_TOKEN or PLATFORM_TOKEN]`
 
 /** The help of `apply`. */
@@ -42,7 +43,8 @@ ${ADDRESS_USAGE}
   --help             print this
 `
 
-const ADDRESS = {
+/** The options that name a platform, with those of every task that calls one. */
+export const ADDRESS = {
   url: { type: 'string' },
   'token-file': { type: 'string' },
   json: { type: 'boolean', default: false },
@@ -127,14 +129,17 @@ export function readExportRequest(
   return { ...readAddress(values, source, wrong), kinds, json }
 }
 
+/** Makes the error for arguments that are wrong. */
 type Refusal = (problem: string) => AppError
 
-const refusalWith =
+/** Returns what refuses arguments, with the help of a task. */
+export const refusalWith =
   (usage: string): Refusal =>
   (problem) =>
     new AppError('invalid_request', `${problem}\n\n${usage}`)
 
-function guarded<Result>(wrong: Refusal, read: () => Result): Result {
+/** Returns what was read; refuses what raises an error. */
+export function guarded<Result>(wrong: Refusal, read: () => Result): Result {
   try {
     return read()
   } catch (thrown) {
@@ -147,7 +152,8 @@ interface GivenAddress {
   readonly 'token-file'?: string | undefined
 }
 
-function readAddress(
+/** Reads where a platform is, and the token for it. */
+export function readAddress(
   { url = '', 'token-file': file }: GivenAddress,
   source: EnvSource,
   wrong: Refusal,

@@ -31,7 +31,7 @@ export interface Diagnostics {
 
 /** Creates the diagnoses of this pod, which the endpoint and the admin page share. */
 export function createDiagnostics(
-  { config, log, diagnostics = {} }: WebDeps,
+  { config, log, diagnostics = {} }: Pick<WebDeps, 'config' | 'log' | 'diagnostics'>,
   app: Hono<WebApp>,
 ): Diagnostics {
   const { env = {}, kubernetes, limits = LIMITS, providerUrls = {}, schemaVersion } = diagnostics

@@ -28,7 +28,7 @@ export function answerNotFound(c: Context): Response | Promise<Response> {
 export function answerError(deps: WebDeps): ErrorHandler<WebApp> {
   const { log, config } = deps
   const recordRefusal = createRefusals(deps)
-  const apis = [`/${config.PLATFORM_API_PREFIX}/api/`, '/designer/v2/', '/tools/']
+  const apis = [`/${config.PLATFORM_API_PREFIX}/api/`, '/designer/v2/', '/tools/', '/hooks/']
   return function onError(thrown, c) {
     const error = isDatabaseUnavailable(thrown) ? databaseAway(thrown) : toAppError(thrown)
     const { requestId, wide, session, actor } = c.var

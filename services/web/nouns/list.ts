@@ -7,9 +7,11 @@ import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
 import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
+import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceTokens } from './trace-tokens.ts'
+import { triggers } from './triggers.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -17,6 +19,8 @@ import { webhooks } from './webhooks.ts'
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
+  triggers,
+  replays,
   connections,
   llmConnections,
   staticTokens,

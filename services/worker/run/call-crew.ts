@@ -1,13 +1,7 @@
-import {
-  LINE_CHARACTERS_MAX,
-  parseCrewEvent,
-  SILENCE_MS,
-} from '../../platform/crew-contract/crew-protocol.ts'
-import type {
-  CrewEvent,
-  OtherEvent,
-  TextDelta,
-} from '../../platform/crew-contract/crew-protocol.ts'
+import { parseCrewEvent } from '../../platform/crew-contract/crew-event.ts'
+import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
+import { LINE_CHARACTERS_MAX, SILENCE_MS } from '../../platform/crew-contract/crew-protocol.ts'
+import type { CrewEvent, TextDelta } from '../../platform/crew-contract/crew-protocol.ts'
 import { toError } from '../../shared/errors.ts'
 import { readLineBatches } from '../../shared/http/read-lines.ts'
 import { DRAINED, HANDED_OVER } from './ending.ts'

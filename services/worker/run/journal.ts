@@ -1,15 +1,17 @@
 import type { Booking } from '../../platform/budgets/budget-booking.ts'
 import type { PlannedCall } from '../../platform/budgets/budget-ledger.ts'
 import { excerpt } from '../../platform/crew-contract/event-text.ts'
+import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
   LlmCallEvent,
-  OtherEvent,
   ToolCallEvent,
 } from '../../platform/crew-contract/crew-protocol.ts'
 import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../../platform/runs/run-queue.ts'
 import { storeArtifacts, artifactName } from '../../platform/runs/run-artifacts.ts'
+import { recordRequest } from '../../platform/runs/run-contents.ts'
+import type { RequestPart, RequestRecord } from '../../platform/runs/run-contents.ts'
 import type { JournalEntries, StepRecord } from '../../platform/runs/journal-entries.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
@@ -71,6 +73,7 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
   let position = 0
   let hasAdvanced = false
   const started = new Map<string, StepRecord>()
+  const stored = new Set<string>()
   const storeFiles = openFileStore(sql, run)
   let ended: Ending | undefined
   let writing: Promise<unknown> = Promise.resolve()
@@ -78,15 +81,18 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
   function toEntries(events: readonly (CrewEvent | OtherEvent)[]): JournalEntries {
     const steps = new Map<string, StepRecord>()
     const noted: JournalEntries['events'][number][] = []
+    const parts: RequestPart[] = []
     for (const event of events) {
-      const step = toStep(event, started)
+      const asked = requestOf(event, stored)
+      if (asked) parts.push(...asked.parts)
+      const step = toStep(event, started, asked)
       if (step) steps.set(step.key, step)
       hasAdvanced ||= step?.state === 'finished'
       const progress = event.type === 'artifact' ? announceArtifact(event) : toProgress(event, step)
       if (progress) noted.push({ position, event: progress })
       position += 1
     }
-    return { events: noted, steps: [...steps.values()] }
+    return { events: noted, steps: [...steps.values()], parts }
   }
 
   return {
@@ -118,19 +124,18 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
 
 /** Stores files one after the other, before their events: who hears of a file can read it. */
 function openFileStore(sql: Database, run: LeasedRun) {
-  let stored: Promise<void> = Promise.resolve()
+  let storing: Promise<void> = Promise.resolve()
   return async (
     events: readonly (CrewEvent | OtherEvent)[],
     signal: AbortSignal,
   ): Promise<void> => {
     const files = artifactsOf(events)
     const patience = { forMs: LEASE_SECONDS * 1000, signal }
-    const before = stored.catch(() => {})
-    const storing =
+    const before = storing.catch(() => {})
+    storing =
       files.length === 0
         ? before
         : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
-    stored = storing
     return storing
   }
 }
@@ -140,10 +145,15 @@ function completionOf(events: readonly (CrewEvent | OtherEvent)[]) {
   return ending?.outcome === 'completed' ? ending : undefined
 }
 
+/** What a step asks, as it is stored. */
+const requestOf = (event: CrewEvent | OtherEvent, stored: Set<string>): RequestRecord | undefined =>
+  event.type === 'step_started' && event.request ? recordRequest(event.request, stored) : undefined
+
 /** The step that an event is about, as it is now. */
 function toStep(
   event: CrewEvent | OtherEvent,
   started: Map<string, StepRecord>,
+  asked: RequestRecord | undefined,
 ): StepRecord | undefined {
   if (event.type === 'step_started') {
     const { step: key, kind, name, path, parent, input, at } = event
@@ -154,6 +164,7 @@ function toStep(
       path,
       parent,
       input,
+      request: asked && { sha256: asked.sha256, address: asked.address },
       state: 'started',
       startedAt: at,
     } as const
@@ -184,9 +195,20 @@ function toProgress(
   step: StepRecord | undefined,
 ): ProgressEvent | undefined {
   if (event.type === 'other') return event.event
+  // Nobody asked this crew for a replay.
+  if (event.type === 'replay_answered' || event.type === 'replay_diverged') return undefined
   if (event.type === 'llm_call' || event.type === 'tool_call') return shortened(event)
-  if (event.type === 'step_started') return isAnnounced(step) ? event : undefined
-  if (event.type !== 'step_finished' && event.type !== 'step_failed') return event
+  if (event.type === 'step_started') {
+    const { request: _request, ...progress } = event
+    return isAnnounced(step) ? progress : undefined
+  }
+  return event.type === 'step_finished' || event.type === 'step_failed' ? ended(event, step) : event
+}
+
+function ended(
+  event: Extract<CrewEvent, { type: 'step_finished' | 'step_failed' }>,
+  step: StepRecord | undefined,
+): ProgressEvent | undefined {
   if (!step || !isAnnounced(step) || isMadeCall(event, step)) return undefined
   const { kind, name, startedAt, endedAt, error } = step
   const { type, seq, at } = event

@@ -4,6 +4,7 @@ import {
   HEARTBEAT_MS,
   JOURNAL_CAPABILITY,
   KICKOFF_CHARACTERS_MAX,
+  REPLAY_CAPABILITY,
 } from '../../platform/crew-contract/crew-protocol.ts'
 import type { JournaledKickoff } from '../../platform/crew-contract/crew-protocol.ts'
 import { FILES_CAPABILITY } from '../../platform/crew-contract/kickoff-files.ts'
@@ -112,6 +113,9 @@ async function post(call: CrewCall): Promise<Answer> {
     if (!isJournaled && request.journal.length > 0) {
       return { ok: false, failure: withoutJournal(call) }
     }
+    if (request.replay && !capabilities.includes(REPLAY_CAPABILITY)) {
+      return { ok: false, failure: withoutReplay(call) }
+    }
     if (!withFiles) return await start(call, request, isJournaled)
     return await withFiles(async (files) => {
       if (Object.keys(files).length === 0) return start(call, request, isJournaled)
@@ -150,6 +154,15 @@ function withoutFiles({ url }: CrewCall): RunFailure {
     message:
       `The crew at ${hostOf(url)} takes no files: it has no capability "files". Update it, or ` +
       'use inputs of another type.',
+  }
+}
+
+function withoutReplay({ url }: CrewCall): RunFailure {
+  return {
+    code: 'crew_rejected',
+    message:
+      `The crew at ${hostOf(url)} performs no run again: it has no capability "replay". ` +
+      'Update it.',
   }
 }
 

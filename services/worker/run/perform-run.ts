@@ -192,7 +192,8 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   return { url, request, advancedIn, resolved, names }
 }
 
-const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>
+/** Returns true for a version that takes files. */
+export const hasFiles = ({ definition: { inputs = [] } }: Pick<LeasedRun, 'definition'>): boolean =>
   inputs.some((each) => typeof each === 'object' && each.type === 'file')
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */

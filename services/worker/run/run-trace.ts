@@ -1,6 +1,7 @@
 import { ROOT_CONTEXT, trace as api } from '@opentelemetry/api'
 import type { Attributes, Span } from '@opentelemetry/api'
-import type { CrewEvent, OtherEvent } from '../../platform/crew-contract/crew-protocol.ts'
+import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
+import type { CrewEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { KeptEvent } from './call-crew.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../../platform/runs/run-queue.ts'
 import type { Failure } from '../../platform/runs/runs.ts'

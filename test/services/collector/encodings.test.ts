@@ -9,6 +9,7 @@ import { createHarness, JSON_TYPE } from './support/harness.ts'
 import { takeCopy } from './support/memory.ts'
 import { nanos, requestOf, spanOf, textAttribute, toJson, toProtobuf } from './support/otlp.ts'
 import type { AnyValue, KeyValue, OtlpSpan, TraceRequest } from './support/otlp.ts'
+import { anyCharacters } from '../../support/any-characters.ts'
 
 /** Runs of a property; `FUZZ_RUNS=2000` is the long form. */
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200)
@@ -32,7 +33,7 @@ function rowsOf(body: Buffer, encoding: Encoding) {
 
 // Any UTF-16 code units: controls, quotes, lone surrogates.
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  anyCharacters(20),
   fc
     .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 10 })
     .map((codes) => String.fromCharCode(...codes)),

@@ -5,7 +5,7 @@ import type { Completion } from '../../../services/crew/llm-answer.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
 import { createSteps } from '../../../services/crew/steps.ts'
 import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
-import { parseCrewEvent } from '../../../services/platform/crew-contract/crew-protocol.ts'
+import { parseCrewEvent } from '../../../services/platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
   RecordedStep,

@@ -16,7 +16,9 @@ import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
+import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
+import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 
@@ -63,9 +65,11 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.route('/', designerVersionRoutes(deps))
   routes.route('/', designerReleaseRoutes(deps))
+  routes.route('/', designerReplayRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
+  routes.route('/', triggerDeliveryRoutes(deps))
   routes.route('/', limitRoutes(deps))
   routes.route('/', managedRoutes(deps))
   routes.route('/', crewRoutes(deps))

@@ -4,9 +4,11 @@ import { NOUNS } from '../../nouns/list.ts'
 import { describeResource } from './describe-resource.ts'
 import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
+import { TRIGGER_PATHS, TRIGGER_SCHEMAS } from './triggers.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
+import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
@@ -46,8 +48,10 @@ export function describeApi(config: Config) {
       ...automationPaths(config),
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
+      ...TRIGGER_PATHS,
       ...LIMIT_PATHS,
       ...MANAGED_PATHS,
+      ...REPLAY_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
@@ -61,8 +65,10 @@ export function describeApi(config: Config) {
         ...AUTOMATION_SCHEMAS,
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
+        ...TRIGGER_SCHEMAS,
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
+        ...REPLAY_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,

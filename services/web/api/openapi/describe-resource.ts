@@ -123,7 +123,7 @@ function forFiles<Owner, Row extends Identified>(declaration: Shown<Owner, Row>)
   const list = path.slice(path.lastIndexOf('/') + 1).replaceAll('-', '_')
   const parent = { noun: under.noun, path: `${API}${path}`, list, ...under.listed }
   const own = { kind, list: namesOf(kind).list, identity, most, scope }
-  const made = secret && { makes_secret: secret.key }
+  const made = secret && !secret.isOfActions && { makes_secret: secret.key }
   return { 'x-resource': { ...own, ...(under.listed && { parent }), ...made, made: words.made } }
 }
 

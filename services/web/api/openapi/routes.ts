@@ -9,10 +9,10 @@ import { declareRight } from '../../gate/callers/declared-right.ts'
  */
 export function openApiRoutes({ config }: WebDeps): Hono<WebApp> {
   const routes = new Hono<WebApp>()
-  const document = describeApi(config)
+  let document: ReturnType<typeof describeApi> | undefined
   routes.get('/openapi.json', declareRight('anybody'), (c) => {
     c.header('cache-control', 'public, max-age=300')
-    return c.json(document)
+    return c.json((document ??= describeApi(config)))
   })
   return routes
 }

@@ -56,7 +56,7 @@ export const runListSchemas = (of: { readonly failure: unknown; readonly usage: 
       description: 'What started it; null where that is not known.',
     },
     started_by: nullable('string', {
-      description: 'The name of the person, the token, the client or the schedule.',
+      description: 'The name of the person, the token, the client, the schedule or the trigger.',
     }),
     usage: of.usage,
     error: of.failure,

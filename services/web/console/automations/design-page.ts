@@ -36,9 +36,10 @@ export function designPage(view: DesignPage): Html {
   )
 }
 
-function waysOn({ version: { projectId, number } }: DesignPage): Html {
+function waysOn({ automation, version: { projectId, number } }: DesignPage): Html {
   const path = `/projects/${projectId}`
   return html`<div class="buttons push">
+    <a class="button" href="/automations/${automation.automationId}/replays">Replays</a>
     <a class="button" href="${path}/versions/${number}">Version ${number}</a>
     <a class="button primary" href="${path}/new-version?from=${number}">Edit</a>
   </div>`

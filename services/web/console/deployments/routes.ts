@@ -178,9 +178,9 @@ const deletePage = (c: Context<SignedIn>, automation: Automation, isOwn: boolean
     consequence: isOwn
       ? 'Its crew is stopped, and its runs, deployments, logs, variables and sources are ' +
         'deleted. This cannot be undone.'
-      : 'Its runs, schedules, webhooks, budgets and tokens are deleted, and its address answers ' +
-        'no more. This cannot be undone. Its project stays; publishing a version of it makes a ' +
-        'new automation.',
+      : 'Its runs, schedules, webhooks, triggers, budgets and tokens are deleted; its address ' +
+        'answers no more. This cannot be undone. Its project stays; publishing a version of it ' +
+        'makes a new automation.',
     action: `${automationPath(automation)}/delete`,
     verb: 'Delete the automation',
     back: `${automationPath(automation)}/${isOwn ? 'deployments' : 'settings'}`,

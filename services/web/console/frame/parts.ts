@@ -47,6 +47,7 @@ const TRIGGER_NAMES: Readonly<Record<Trigger, string>> = {
   designer: 'Designer API',
   assistant: 'Assistant',
   schedule: 'Schedule',
+  event: 'Event',
 }
 
 /** Returns what started a run, as pages say it. */

@@ -4,7 +4,8 @@ import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { FORM_BYTES_MAX, readEdited } from './definition-form.ts'
+import { FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
+import { createChoices } from './editor/offers.ts'
 import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
 import { firstDefinition } from './first-definition.ts'
 import { newVersionPage } from './version-page.ts'
@@ -15,6 +16,7 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const audited = createAudited(sql)
   const room = createRoom(deps, {}, FORM_BYTES_MAX)
+  const choicesOf = createChoices(deps)
 
   room.page('editor', '/projects/:projectId/new-version', async (c) => {
     const project = await getOwnProject(c, sql)
@@ -22,7 +24,8 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     requireDesigned(project)
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
     const text = definitionText(from?.definition ?? firstDefinition(project))
-    return c.html(newVersionPage({ session: c.var.session, project, text }))
+    const choices = await choicesOf(c)
+    return c.html(newVersionPage({ session: c.var.session, project, text, choices }))
   })
 
   room.form('editor', '/projects/:projectId/versions', async (c) => {
@@ -31,7 +34,8 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const { text, read, isUnsaved } = readEdited(c)
     if (isUnsaved || 'problems' in read) {
       const problems = 'problems' in read ? read.problems : []
-      const page = { session: c.var.session, project, text, problems, isUnsaved }
+      const choices = await choicesOf(c, text)
+      const page = { session: c.var.session, project, text, problems, isUnsaved, choices }
       return c.html(newVersionPage(page), isUnsaved ? 200 : 422)
     }
     const key = { organizationId, projectId: project.id }

@@ -14,7 +14,7 @@ import { diffCounts, diffView } from './diff-view.ts'
 import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { proposalPill } from './page.ts'
-import { problemList } from './editor.ts'
+import { problemList } from './editor/editor.ts'
 
 /** A proposal of the Assistant. */
 export interface ProposalPage extends AssistantForm {

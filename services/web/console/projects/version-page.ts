@@ -3,6 +3,7 @@ import type { Version } from '../../../platform/projects/project-versions.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { crewGraph } from '../frame/crew-graph.ts'
 import { page as frame } from '../frame/layout.ts'
 import { copyable, csrfField, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -10,9 +11,10 @@ import { doneNotice } from '../frame/undo.ts'
 import type { Undo } from '../frame/undo.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
-import { digestOf } from './definition-form.ts'
+import { digestOf } from './editor/definition-form.ts'
 import { diffCounts, diffView } from './diff-view.ts'
-import { editor, problemList } from './editor.ts'
+import { editor, problemList } from './editor/editor.ts'
+import type { Choices } from './editor/offers.ts'
 import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
@@ -46,11 +48,12 @@ export interface NewVersionPage {
   readonly text: string
   readonly problems?: readonly string[]
   readonly isUnsaved?: boolean
+  readonly choices: Choices
 }
 
 /** The page on which a version is written. */
 export function newVersionPage(view: NewVersionPage): Html {
-  const { session, project, text, problems = [], isUnsaved = false } = view
+  const { session, project, text, problems = [], isUnsaved = false, choices } = view
   const action = `${projectPath(project)}/versions`
   return frame(
     { title: 'New version', session, current: '/projects', script: 'editorScript' },
@@ -58,7 +61,7 @@ export function newVersionPage(view: NewVersionPage): Html {
       <div class="page-head"><h1>New version</h1></div>
       ${isUnsaved ? unsaved() : problemList(problems, REFUSED)}
       <div class="editor">
-        ${editor({ session, project, action, text, problems, verb: 'Add the draft' })}
+        ${editor({ session, project, action, text, problems, choices, verb: 'Add the draft' })}
       </div>`,
   )
 }
@@ -72,6 +75,7 @@ export interface VersionPage extends AssistantForm, ReleaseView {
   readonly notice?: string | undefined
   readonly undo?: Undo | undefined
   readonly tests?: DraftTests
+  readonly choices: Choices
 }
 
 /** The page of a version: a draft can be changed and published, a published one only read. */
@@ -125,7 +129,7 @@ function draft(view: VersionPage): Html {
   const text = refused?.text ?? definitionText(version.definition)
   const problems = refused?.problems ?? []
   const since = digestOf(version.definition)
-  const form = { session, project, action: path, text, problems, since }
+  const form = { session, project, action: path, text, problems, since, choices: view.choices }
   const { definition } = version
   return html`<div class="editor">
     ${editor({ ...form, verb: 'Save the draft' })}
@@ -158,6 +162,7 @@ const published = (view: VersionPage): Html =>
     <div>
       ${comparisonSection(view)}
       <section class="card" aria-label="Definition">
+        ${view.project.fromSource ? '' : crewGraph(view.version.definition)}
         ${copyable('Definition', definitionText(view.version.definition))}
       </section>
     </div>

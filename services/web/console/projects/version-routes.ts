@@ -20,7 +20,8 @@ import { createPins } from '../../intake/tool-pins/create-pins.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { toTexts } from '../frame/start-form.ts'
-import { digestOf, FORM_BYTES_MAX, readEdited } from './definition-form.ts'
+import { digestOf, FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
+import { createChoices } from './editor/offers.ts'
 import { getOwnVersion, projectPath, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
 import { testRoutes } from './test-routes.ts'
@@ -44,19 +45,25 @@ type Refuse = (
 export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const room = createRoom(deps, {}, FORM_BYTES_MAX)
+  const choicesOf = createChoices(deps)
 
-  const readPage = async (c: Context<SignedIn>, { project, version, key }: OwnVersion) => ({
+  const readPage = async (
+    c: Context<SignedIn>,
+    { project, version, key }: OwnVersion,
+    sent?: string,
+  ) => ({
     session: c.var.session,
     project,
     version,
     base: version.number,
     models: await listConnectedModels(sql, c.var.session.user.organizationId),
     tests: await readTests(sql, key),
+    choices: await choicesOf(c, sent),
     ...(await readRelease(sql, key, version)),
   })
 
   const refuse: Refuse = async (c, own, { status, ...refused }) =>
-    c.html(versionPage({ ...(await readPage(c, own)), refused }), status ?? 422)
+    c.html(versionPage({ ...(await readPage(c, own, refused.text)), refused }), status ?? 422)
 
   room.page('viewer', ONE, async (c) => {
     const own = await getOwnVersion(c, sql)

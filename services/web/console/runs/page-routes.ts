@@ -4,7 +4,7 @@ import { findConnectionOfError } from '../../../platform/connections/llm-connect
 import type { Run } from '../../../platform/runs/runs.ts'
 import { countTokens, listProgress, readProgressPage } from '../../../platform/runs/progress.ts'
 import type { Progress } from '../../../platform/runs/progress.ts'
-import { getVersionNumber } from '../../../platform/runs/run-history.ts'
+import { getVersionOf } from '../../../platform/runs/run-again.ts'
 import { findApproval } from '../../../platform/runs/run-approvals.ts'
 import { listArtifacts } from '../../../platform/runs/run-artifacts.ts'
 import { countSteps } from '../../../platform/runs/run-steps.ts'
@@ -59,7 +59,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     notice: noticeOf(c.req.query('notice')),
     artifacts: await listArtifacts(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
-    version: await getVersionNumber(sql, run.id),
+    version: await getVersionOf(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
     approval: run.status === 'waiting' ? await findApproval(sql, run.id) : undefined,
     connection:

@@ -4,7 +4,7 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
 import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
 import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
-import type { RunRecord } from '../../../platform/runs/run-history.ts'
+import type { VersionOfRun } from '../../../platform/runs/run-again.ts'
 import type { Run, Usage } from '../../../platform/runs/runs.ts'
 import type { ProgressPage } from '../../../platform/runs/progress.ts'
 import type { Artifact } from '../../../platform/runs/run-artifacts.ts'
@@ -35,8 +35,9 @@ import {
   factList,
 } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { crewGraph } from '../frame/crew-graph.ts'
 import { kindSprite } from '../frame/kinds.ts'
-import { toRunTimeline } from './run-steps.ts'
+import { taskStates, toRunTimeline } from './run-steps.ts'
 import { stepList } from './step-list.ts'
 
 /** A run with its steps. */
@@ -62,7 +63,7 @@ export interface RunPage {
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The version that it is of. */
-  readonly version: Pick<RunRecord, 'projectId' | 'version'>
+  readonly version: VersionOfRun
   /** The steps of its journal, and those of them that are from the run that it follows. */
   readonly keptSteps: StepCounts
 }
@@ -114,6 +115,7 @@ export function runParts(view: RunPage): Html {
         ${progressSection(view, path)}
       </div>
       <div>
+        <div data-part="graph">${graphSection(view)}</div>
         ${inputsSection(view)}
         <div data-part="times">${timesSection(view)}</div>
       </div>
@@ -225,6 +227,17 @@ function progressSection(view: RunPage, path: string): Html {
 function earlierSteps(earlier: NonNullable<ProgressPage['earlier']>, path: string): Html {
   const steps = plural(earlier.count, 'earlier step')
   return html`<p><a href="${path}?before=${earlier.cursor}#progress">Show ${steps}</a></p>`
+}
+
+/** The tasks of the crew, and how far each of them is by the steps that are shown. */
+function graphSection({ version, progress, run, approval }: RunPage): Html | string {
+  const states = taskStates(progress.steps, run, approval?.task)
+  const graph = crewGraph(version.definition, states)
+  if (graph === '') return ''
+  return html`<section class="card" aria-labelledby="tasks">
+    <div class="card-head"><h2 id="tasks">Tasks</h2></div>
+    ${graph}
+  </section>`
 }
 
 /** A file by its name, an object or an array as a tree. */

@@ -1,6 +1,7 @@
 import type { Progress } from '../../../platform/runs/progress.ts'
 import type { ProgressEvent } from '../../../platform/runs/run-queue.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
+import type { TaskState } from '../frame/crew-graph.ts'
 import { sentence } from '../frame/format.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
@@ -81,6 +82,22 @@ export function toRunTimeline(progress: readonly Progress[], run: Run, nowMs: nu
     draft.attempt < lastAttempt ? attempts.get(draft.attempt)?.lastMs : overMs
   const steps = roots.flatMap((root) => flatten(root, 0, closing))
   return { steps, ...timesOf(steps, { run, nowMs }) }
+}
+
+/** Returns how far the tasks of a run are, by the newest of their steps; `asked` asks a person. */
+export function taskStates(
+  progress: readonly Progress[],
+  run: Run,
+  asked: string | undefined,
+): Map<string, TaskState> {
+  const states = new Map<string, TaskState>()
+  for (const { kind, endMs, isError, facts } of toRunTimeline(progress, run, 0).steps) {
+    if (kind !== TASK || typeof facts['task'] !== 'string') continue
+    const open = endMs === null ? 'running' : 'done'
+    states.set(facts['task'], isError ? 'failed' : open)
+  }
+  if (asked !== undefined) states.set(asked, 'asks')
+  return states
 }
 
 function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {

@@ -4,20 +4,39 @@ import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createToolGuard } from '../../../shared/outgoing/guards.ts'
 import type { WebDeps } from '../../context.ts'
 import { createPinConnections } from './pin-connections.ts'
-import { pinTools } from './pin-tools.ts'
+import { listOffers, pinTools } from './pin-tools.ts'
+import type { Offer, PinDeps, RemoteTool } from './pin-tools.ts'
 
 /** Returns the definition of an organization with the schemas of its tools. */
 export type PinOf = (
   organizationId: number,
 ) => (definition: CrewDefinition) => Promise<CrewDefinition>
 
+/** Returns what a tool of an organization offers, or why that cannot be had. */
+export type OffersOf = (
+  organizationId: number,
+  key: string,
+  tool: RemoteTool,
+) => Promise<Offer[] | string>
+
 /** Creates what reads the schemas of tools when a version is published, by API or page. */
-export function createPins({ sql, config }: WebDeps): PinOf {
+export function createPins(web: WebDeps): PinOf {
+  const depsOf = createPinDeps(web)
+  return (organizationId) => (definition) => pinTools(depsOf(organizationId), definition)
+}
+
+/** Creates what lists the tools of servers and documents for those who design. */
+export function createOffers(web: WebDeps): OffersOf {
+  const depsOf = createPinDeps(web)
+  return (organizationId, key, tool) => listOffers(depsOf(organizationId), key, tool)
+}
+
+function createPinDeps({ sql, config }: WebDeps): (organizationId: number) => PinDeps {
   const oauth = oauthServiceOf(config)
   const guard = createToolGuard(config.TOOL_PRIVATE_ORIGINS, createForwardProxy(config))
-  return (organizationId) => {
-    const connections = createPinConnections({ sql, oauth, organizationId })
-    const subject = `organization ${organizationId}`
-    return (definition) => pinTools({ guard, subject, connections }, definition)
-  }
+  return (organizationId) => ({
+    guard,
+    subject: `organization ${organizationId}`,
+    connections: createPinConnections({ sql, oauth, organizationId }),
+  })
 }

@@ -6,9 +6,10 @@ import { AppError, toError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import { schemaProblem } from '../../../shared/json-schema.ts'
 import { openMcpSession } from '../../../shared/mcp/client.ts'
+import type { McpTool } from '../../../shared/mcp/messages.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { sendRequest } from '../../../shared/outgoing/send-request.ts'
-import { baseUrlOf, readOperations } from './read-openapi.ts'
+import { baseUrlOf, readAllOperations, readOperations } from './read-openapi.ts'
 import { NO_CONNECTIONS } from './pin-connections.ts'
 import type { PinConnections } from './pin-connections.ts'
 import { standAlone } from './local-refs.ts'
@@ -65,17 +66,67 @@ export async function pinTools(deps: PinDeps, definition: CrewDefinition): Promi
 /** Returns the tool with its schemas, or why they cannot be had. */
 async function pinOne(deps: PinDeps, key: string, tool: Tool): Promise<Tool | string> {
   if (tool.type !== 'mcp' && tool.type !== 'http') return tool
+  return reach<Tool>(deps, [key, tool], async (signal, check) => {
+    if (tool.type === 'mcp') return pinMcp(deps, tool, signal)
+    const pinned = await pinHttp(deps, tool, signal)
+    await check(pinned)
+    return pinned
+  })
+}
+
+/** A tool that is elsewhere. */
+export type RemoteTool = ToolOf<'mcp'> | ToolOf<'http'>
+
+/** A tool of an MCP server, or an operation of an OpenAPI document. */
+export interface Offer {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema?: Json
+  /** Why agents cannot use it. */
+  readonly problem?: string
+}
+
+/** Returns all that a server or a document offers, by name; or why that cannot be had. */
+export async function listOffers(
+  deps: PinDeps,
+  key: string,
+  tool: RemoteTool,
+): Promise<Offer[] | string> {
+  return reach(deps, [key, tool], async (signal) => {
+    const offers =
+      tool.type === 'mcp'
+        ? (await listMcpTools(deps, tool, signal)).map(mcpOffer)
+        : readAllOperations(await documentOf(deps, tool, signal))
+    return offers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  })
+}
+
+function mcpOffer({ name, description = '', inputSchema }: McpTool): Offer {
+  const offer = { name, description: storable(description), inputSchema }
+  try {
+    refuseSchema(name, inputSchema)
+    return offer
+  } catch (thrown) {
+    return { ...offer, problem: toError(thrown).message }
+  }
+}
+
+type Check = (tool: Tool) => Promise<void>
+
+/** Does something with the address of a tool; or returns why it cannot be done. */
+async function reach<Found>(
+  { timeoutMs = TIMEOUT_MS, connections = NO_CONNECTIONS }: PinDeps,
+  [key, tool]: readonly [string, RemoteTool],
+  work: (signal: AbortSignal, check: Check) => Promise<Found>,
+): Promise<Found | string> {
   const where = tool.type === 'mcp' ? tool.url : (tool.openapi_url ?? tool.base_url)
   const name = where === undefined ? 'The document' : new URL(where).host
-  const { timeoutMs = TIMEOUT_MS, connections = NO_CONNECTIONS } = deps
+  const check: Check = (each) => connections.check(key, each)
   try {
-    return await deadline<Tool>({ name, timeoutMs }, async (signal) => {
+    return await deadline<Found>({ name, timeoutMs }, async (signal) => {
       // Before a token goes anywhere; an HTTP tool has its addresses only afterwards.
-      await connections.check(key, tool)
-      if (tool.type === 'mcp') return pinMcp(deps, tool, signal)
-      const pinned = await pinHttp(deps, tool, signal)
-      await connections.check(key, pinned)
-      return pinned
+      await check(tool)
+      return work(signal, check)
     })
   } catch (thrown) {
     const error = toError(thrown)
@@ -84,12 +135,12 @@ async function pinOne(deps: PinDeps, key: string, tool: Tool): Promise<Tool | st
   }
 }
 
-async function pinMcp(
+/** Returns the tools of an MCP server, with the token of its connection. */
+async function listMcpTools(
   deps: PinDeps,
-  tool: ToolOf<'mcp'>,
+  { connection, url }: ToolOf<'mcp'>,
   signal: AbortSignal,
-): Promise<ToolOf<'mcp'>> {
-  const { connection, url } = tool
+): Promise<McpTool[]> {
   const token =
     connection === undefined ? undefined : await deps.connections?.tokenOf(connection, signal)
   const session = openMcpSession({
@@ -99,25 +150,33 @@ async function pinMcp(
     responseBytesMax: LIST_BYTES_MAX,
   })
   try {
-    const offered = await session.listTools(signal)
-    const names = offered.map(({ name }) => name)
-    const tools = tool.tools.map((name): PinnedTool => {
-      const found = offered.filter((each) => each.name === name)
-      const [one] = found
-      if (!one) throw new Error(`the server has no tool ${name}.${didYouMean(name, names)}`)
-      if (found.length > 1) throw new Error(`the server has ${found.length} tools named ${name}`)
-      const { description, inputSchema } = one
-      refuseSchema(name, inputSchema)
-      return {
-        name,
-        input_schema: inputSchema,
-        ...(description === undefined ? {} : { description: storable(description) }),
-      }
-    })
-    return { ...tool, pinned: { tools } }
+    return await session.listTools(signal)
   } finally {
     await session.close(signal)
   }
+}
+
+async function pinMcp(
+  deps: PinDeps,
+  tool: ToolOf<'mcp'>,
+  signal: AbortSignal,
+): Promise<ToolOf<'mcp'>> {
+  const offered = await listMcpTools(deps, tool, signal)
+  const names = offered.map(({ name }) => name)
+  const tools = tool.tools.map((name): PinnedTool => {
+    const found = offered.filter((each) => each.name === name)
+    const [one] = found
+    if (!one) throw new Error(`the server has no tool ${name}.${didYouMean(name, names)}`)
+    if (found.length > 1) throw new Error(`the server has ${found.length} tools named ${name}`)
+    const { description, inputSchema } = one
+    refuseSchema(name, inputSchema)
+    return {
+      name,
+      input_schema: inputSchema,
+      ...(description === undefined ? {} : { description: storable(description) }),
+    }
+  })
+  return { ...tool, pinned: { tools } }
 }
 
 async function pinHttp(
@@ -126,7 +185,7 @@ async function pinHttp(
   signal: AbortSignal,
 ): Promise<ToolOf<'http'>> {
   const { openapi_url: readFrom, base_url: given, operations: names } = tool
-  const document = tool.openapi ?? (await readDocument(deps, new URL(readFrom ?? ''), signal))
+  const document = await documentOf(deps, tool, signal)
   const operations = readOperations(document, names)
   for (const { name, input_schema } of operations) refuseSchema(name, input_schema)
   const base_url = baseUrlOf(document, { given, readFrom })
@@ -135,7 +194,13 @@ async function pinHttp(
   return { ...tool, pinned: { base_url, operations } }
 }
 
-async function readDocument(deps: PinDeps, url: URL, signal: AbortSignal): Promise<Json> {
+async function documentOf(
+  deps: PinDeps,
+  { openapi, openapi_url: readFrom = '' }: ToolOf<'http'>,
+  signal: AbortSignal,
+): Promise<Json> {
+  if (openapi) return openapi
+  const url = new URL(readFrom)
   const { status, body, isCut } = await sendRequest({
     url,
     headers: { accept: 'application/json', 'accept-encoding': 'identity' },

@@ -44,12 +44,7 @@ interface Found {
  * which one cannot be used, and why.
  */
 export function readOperations(document: Json, names: readonly string[]): PinnedOperation[] {
-  const { openapi, paths } = document
-  if (typeof openapi !== 'string' || !/^3\.\d/.test(openapi)) {
-    throw new Error('the document is not OpenAPI 3: its `openapi` must be 3.0, 3.1 or 3.2')
-  }
-  if (!isObject(paths)) throw new Error('the document has no `paths`')
-  const found = findOperations(document, paths)
+  const found = findOperations(document)
   return names.map((name) => {
     const one = found.get(name)
     if (!one)
@@ -62,10 +57,27 @@ export function readOperations(document: Json, names: readonly string[]): Pinned
   })
 }
 
+/** Reads every operation of an OpenAPI 3.x document, also those that cannot be used, with why. */
+export function readAllOperations(document: Json) {
+  return [...findOperations(document)].map(([name, found]) => {
+    const description = describe(found.operation)
+    try {
+      return { name, description, inputSchema: toPinned(document, name, found).input_schema }
+    } catch (thrown) {
+      return { name, description, problem: messageOf(thrown) }
+    }
+  })
+}
+
 const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 
-function findOperations(document: Json, paths: Json): Map<string, Found> {
+function findOperations(document: Json): Map<string, Found> {
+  const { openapi, paths } = document
+  if (typeof openapi !== 'string' || !/^3\.\d/.test(openapi)) {
+    throw new Error('the document is not OpenAPI 3: its `openapi` must be 3.0, 3.1 or 3.2')
+  }
+  if (!isObject(paths)) throw new Error('the document has no `paths`')
   const found = new Map<string, Found>()
   for (const [path, given] of Object.entries(paths)) {
     const item = follow(document, given)

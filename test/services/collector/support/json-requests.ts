@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { JSON_MESSAGES } from '../../../../services/collector/otlp/json-fields.ts'
+import { anyCharacters } from '../../../support/any-characters.ts'
 
 /**
  * Requests in OTLP's JSON encoding as no encoder writes them, though most are right: members in any
@@ -11,7 +12,7 @@ const space = fc.constantFrom(...SPACES)
 
 /** Any UTF-16 code units: controls, quotes, halves of characters. */
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  anyCharacters(40),
   fc
     .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 6 })
     .map((codes) => String.fromCharCode(...codes)),

@@ -1,5 +1,5 @@
+import { parseCrewEvent } from '../../../../services/platform/crew-contract/crew-event.ts'
 import { describe, expect, it } from 'vitest'
-import { parseCrewEvent } from '../../../../services/platform/crew-contract/crew-protocol.ts'
 import { excerpt } from '../../../../services/platform/crew-contract/event-text.ts'
 
 const at = '2026-11-21T10:00:00.000Z'

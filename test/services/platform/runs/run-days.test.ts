@@ -107,7 +107,14 @@ describe('the day of a run', () => {
 
 describe('the days of runs', () => {
   it('are made ahead, once, however many workers do it', async () => {
-    for (const table of ['execution_events', 'run_steps', 'run_payloads', 'run_artifacts']) {
+    const tables = [
+      'execution_events',
+      'run_steps',
+      'run_payloads',
+      'run_artifacts',
+      'run_contents',
+    ]
+    for (const table of tables) {
       await at.sql.unsafe(`do $$ begin execute 'drop table ${table}_'
         || to_char((now() at time zone 'UTC')::date + 3, 'YYYYMMDD'); end $$`)
     }

@@ -144,6 +144,14 @@ const SCHEDULE = {
   missed: 'skip',
   inputs: '{"topic": "tides"}',
 }
+const TRIGGER = {
+  name: 'invoices',
+  scheme: 'stripe',
+  secret: API_KEY,
+  filter: '@.body.paid',
+  inputs: '{"topic": "{{ $.body.topic }}"}',
+}
+const TRIGGER_BY_API = { ...TRIGGER, inputs: { topic: '{{ $.body.topic }}' } }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
@@ -203,6 +211,23 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/webhooks/:webhookId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/webhooks/:webhookId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/webhooks/:webhookId': json('DELETE'),
+  'POST /automations/:automationId/triggers': form(TRIGGER),
+  'POST /automations/:automationId/triggers/:triggerId': form({ ...TRIGGER, name: 'paid' }),
+  'POST /automations/:automationId/triggers/:triggerId/pause': form(),
+  'POST /automations/:automationId/triggers/:triggerId/resume': form(),
+  'POST /automations/:automationId/triggers/:triggerId/secret': form(),
+  'POST /automations/:automationId/triggers/:triggerId/end-former': form(),
+  'POST /automations/:automationId/triggers/:triggerId/test': LOOK,
+  'POST /automations/:automationId/triggers/:triggerId/deliveries/:eventId': RUN,
+  'POST /automations/:automationId/triggers/:triggerId/delete': form(),
+  'POST /designer/v2/automations/:automationId/triggers': json('POST', TRIGGER_BY_API),
+  'PUT /designer/v2/automations/:automationId/triggers/:triggerId': json('PUT', TRIGGER_BY_API),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/pause': json('POST'),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/resume': json('POST'),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/secret': json('POST'),
+  'POST /designer/v2/automations/:automationId/triggers/:triggerId/end-former': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/triggers/:triggerId': json('DELETE'),
+  'POST /hooks/:triggerId': RUN,
   'POST /automations/:automationId/schedules': form(SCHEDULE),
   'POST /automations/:automationId/schedules/:scheduleId': form({ ...SCHEDULE, name: 'daily' }),
   'POST /automations/:automationId/schedules/:scheduleId/pause': form(),
@@ -213,6 +238,15 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
+  'POST /automations/:automationId/replays': async (path) => {
+    await platform.sql`
+      insert into executions (deployment_id, inputs, status, output, finished_at)
+      values (${platform.acme.research.id}, '{}', 'completed', '', now())`
+    return form({ version: '1', last: '1', status: 'any' })(path)
+  },
+  'POST /automations/:automationId/replays/:replayId/delete': form(),
+  'POST /designer/v2/automations/:automationId/replays': json('POST', { version: 1 }),
+  'DELETE /designer/v2/automations/:automationId/replays/:replayId': json('DELETE'),
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
@@ -481,7 +515,7 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|deployments|sto|star|re|crew|env|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|deploym|sto|star|re(?!pl)|crew|env|delete)|$)/
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
@@ -516,6 +550,8 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   oauthSettingId: async () => String(platform.acme.organizationId),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
+  triggerId: () => firstOf(platform.sql`select id from triggers`),
+  replayId: () => firstOf(platform.sql`select id from replays`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
     CREWS.test(route) || route.endsWith('/release')

@@ -16,8 +16,10 @@ const KEY = 'sk-canary-0123456789abcdef'
 let platform: Platform
 let ada: SignedInUser
 let eve: SignedInUser
-let env: Record<string, string> = {}
-let providerUrls: Record<string, string> = {}
+const NONE: Record<string, string> = {}
+let env = NONE
+let providerUrls = NONE
+let built: { env: typeof NONE; providerUrls: typeof NONE; app: Platform['app'] } | undefined
 const lines: string[] = []
 
 beforeAll(async () => {
@@ -28,16 +30,18 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await platform.sql`delete from llm_connections`
-  env = {}
-  providerUrls = {}
+  env = NONE
+  providerUrls = NONE
   lines.length = 0
 })
 
 afterAll(() => platform.close())
 
+/** Another one only for other surroundings: each takes longer to build than most of its answers. */
 function app() {
+  if (built?.env === env && built.providerUrls === providerUrls) return built.app
   const log = createLog({ name: 'web', destination: { write: (line) => void lines.push(line) } })
-  return createApp({
+  const app = createApp({
     config: readEnv(webEnv, environment(platform.url)),
     sql: platform.sql,
     log,
@@ -45,6 +49,8 @@ function app() {
     isDraining: () => false,
     diagnostics: { env: env satisfies EnvSource, providerUrls },
   })
+  built = { env, providerUrls, app }
+  return app
 }
 
 const get = (path: string, user = ada) =>
@@ -283,7 +289,7 @@ describe('testing an LLM connection', () => {
     const found = await test(path)
     expect(found).toContain('A variable of the platform.')
     expect(found).not.toContain('canary')
-    env = {}
+    env = NONE
     await post(path, { ...main, provider: 'gemini', api_key: KEY })
     expect(await test(path)).toContain('The key of this connection.')
   })

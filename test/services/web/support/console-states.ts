@@ -159,6 +159,12 @@ export function pathsOf(
     ['tokens', `${automation}/static-tokens`],
     ['schedules', `${automation}/schedules`],
     ['schedule', `${automation}/schedules/${ids.schedule}`],
+    ['triggers', `${automation}/triggers`],
+    ['trigger', `${automation}/triggers/${ids.trigger}`],
+    ['delivery', `${automation}/triggers/${ids.trigger}/deliveries/${ids.event}`],
+    ['replays', `${automation}/replays`],
+    ['replay', `${automation}/replays/${ids.replay}`],
+    ['run of a replay', `${automation}/replays/${ids.replay}/runs/${ids.replayed}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
     ['all tokens', '/static-tokens'],
@@ -202,8 +208,13 @@ interface Ids {
   readonly token: number
   readonly connection: number
   readonly schedule: number
+  /** With a run that differs, of the kickoff id `replayed`. */
+  readonly replay: string
+  readonly replayed: string
   readonly webhook: string
   readonly message: string
+  readonly trigger: string
+  readonly event: string
   /** The path of its link. */
   readonly invitation: string
   /** What each page of a project shows, and its path. */
@@ -243,12 +254,34 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     token,
     connection,
     schedule,
+    ...(await seedReplay(platform)),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
+    ...(await seedTrigger(platform)),
     designer: await seedDesigner(platform),
     crew: await seedCrew(platform),
     ...(await seedPackages(platform, token)),
   }
+}
+
+/** A replay of the runs that have ended, those completed of which ask something else. */
+async function seedReplay({ sql, acme }: Platform): Promise<Pick<Ids, 'replay' | 'replayed'>> {
+  const { organizationId, research } = acme
+  const [{ replay }] = await sql<[{ replay: string }]>`
+    insert into replays (organization_id, deployment_id, version_id, last, status, kickoff_ids,
+      runs, created_by)
+    values (${organizationId}, ${research.id}, ${research.projectVersionId}, 20, 'any', '{}', 5,
+      'Ada') returning id as replay`
+  const asked = { model: 'llama-3.3-70b', messages: [{ role: 'user', content: 'Write shortly.' }] }
+  const step = { kind: 'llm', name: 'llama-3.3-70b', path: ['write', 'writer', 'llm', '0'] }
+  const rows = await sql<{ runId: string }[]>`
+    insert into replay_runs (replay_id, run_id, position, state, finished_at, reason, step, request)
+    select ${replay}, id, row_number() over (order by status = 'completed' desc, id) - 1,
+      case status when 'completed' then 'different' else 'impossible' end, now(),
+      'llama-3.3-70b is asked something else.', ${sql.json(step)}, ${sql.json(asked)}
+    from executions where deployment_id = ${research.id} and finished_at is not null
+    returning run_id`
+  return { replay, replayed: rows[0]?.runId ?? '' }
 }
 
 /** A webhook that is paused, with a message that failed. */
@@ -267,6 +300,27 @@ async function seedWebhook({ sql, acme }: Platform): Promise<Pick<Ids, 'webhook'
     insert into webhook_attempts (message_id, number, status, problem, duration_ms)
     values (${message}, 1, 410, 'It answered HTTP 410.', 25)`
   return { webhook, message }
+}
+
+/** A trigger that is paused, with a delivery in each state. */
+async function seedTrigger({ sql, acme }: Platform): Promise<Pick<Ids, 'trigger' | 'event'>> {
+  const [{ trigger }] = await sql<[{ trigger: string }]>`
+    insert into triggers (id, deployment_id, name, scheme, filter, inputs, sealed_key, paused_at,
+      pause_reason, sealed_previous_key, previous_key_until)
+    values (gen_random_uuid(), ${acme.research.id}, 'Paid invoices', 'stripe',
+      '@.body.type == "invoice.paid"', '{"topic": "{{ $.body.topic }}"}', '', now(),
+      'The filter and the mapping take longer than 500 ms.', '', now() + interval '1 hour')
+    returning id as trigger`
+  const [, , { event }] = await sql<[object, object, { event: string }]>`
+    insert into trigger_deliveries
+      (trigger_id, delivery_id, state, problem, run_id, headers, payload)
+    values
+      (${trigger}, 'evt_1', 'failed', 'topic is required.', null, '{}', null),
+      (${trigger}, 'evt_2', 'skipped', 'The filter leaves it out.', null, '{}', '{}'),
+      (${trigger}, 'evt_3', 'started', null, gen_random_uuid(),
+        '{"user-agent": "Stripe/1.0"}', '{"type": "invoice.paid", "topic": "tides"}')
+    returning id::text as event`
+  return { trigger, event }
 }
 
 /** An automation that is made from sources: one is online, the newer one is being built. */

@@ -1,11 +1,11 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { ValidateFunction } from 'ajv'
+import { dereference, initialBaseURI, validate } from '@cfworker/json-schema'
+import type { Schema } from '@cfworker/json-schema'
 import type { Hono } from 'hono'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { describeApi } from '../../../../services/web/api/openapi/describe-api.ts'
 
 interface Content {
-  readonly schema: object
+  readonly schema: Schema
 }
 interface Answer {
   readonly content?: Readonly<Record<string, Content>>
@@ -19,69 +19,70 @@ type Path = Readonly<Record<string, Operation | undefined>>
  * Makes an app fail when it gives an answer that its OpenAPI document lacks: another status,
  * another type of content, or a body that does not fit the schema.
  */
-export function checkAnswers(
-  app: Hono<WebApp>,
-  config: Parameters<typeof describeApi>[0],
-): Hono<WebApp> {
-  // The document is ours; what it lacks is told below.
-  const document = describeApi(config) as unknown as {
-    readonly paths: Readonly<Record<string, Path>>
-    readonly components: object
-  }
-  const validatorOf = validatorsOf({ paths: document.paths, components: document.components })
-  const paths = Object.entries(document.paths).map(([template, path]) => ({
-    path,
-    template,
-    pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.')}$`),
-  }))
+export function checkAnswers(app: Hono<WebApp>, config: Config): Hono<WebApp> {
   const { fetch } = app
   app.fetch = async (request, ...rest) => {
     const response = await fetch(request, ...rest)
     const { pathname } = new URL(request.url)
     const asked = request.method === 'HEAD' ? 'get' : request.method.toLowerCase()
-    const { path, template = '' } = paths.find(({ pattern }) => pattern.test(pathname)) ?? {}
+    const api = describeOnce(config)
+    const { path } = api.paths.find(({ pattern }) => pattern.test(pathname)) ?? {}
     const found = path?.[asked]
     // No address of the whole service has a NUL.
     if (!found || response.status === 500 || request.url.includes('%00')) return response
-    const problem = await problemOf(found, response.clone(), (place, body) => {
-      const validate = validatorOf(['paths', template, asked, ...place])
-      return validate(body) ? undefined : ajv.errorsText(validate.errors)
-    })
+    const problem = await problemOf(found, response.clone(), api.problemOf)
     if (problem === undefined) return response
     throw new Error(`openapi.json lacks an answer of ${asked} ${pathname}: ${problem}`)
   }
   return app
 }
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false })
-/** What all apps share: a schema takes far longer to compile than an answer to check. */
-const known = new Map<string, (keys: readonly string[]) => ValidateFunction>()
+type Config = Parameters<typeof describeApi>[0]
+/** What all apps of one configuration share. */
+const known = new Map<string, ReturnType<typeof describe>>()
 
-/** What checks a value against the schema at a place of a document. */
-function validatorsOf(document: object): (keys: readonly string[]) => ValidateFunction {
-  const text = JSON.stringify(document)
-  const found = known.get(text)
-  if (found) return found
-  const id = `document-${known.size}`
-  ajv.addSchema({ ...document, $id: id })
-  const validators = new Map<string, ValidateFunction>()
-  const validatorOf = (keys: readonly string[]): ValidateFunction => {
-    const $ref = [`${id}#`, ...keys.map(toPointer)].join('/')
-    const validate = validators.get($ref) ?? ajv.compile({ $ref })
-    validators.set($ref, validate)
-    return validate
-  }
-  known.set(text, validatorOf)
-  return validatorOf
+/** The paths of a document, and what is wrong with a value by a schema of it. */
+function describeOnce(config: Config) {
+  const { PLATFORM_BASE_URL: baseUrl, PLATFORM_API_PREFIX: prefix, PLATFORM_VERSION } = config
+  const key = JSON.stringify([baseUrl, prefix, PLATFORM_VERSION])
+  const described = known.get(key) ?? describe(config)
+  known.set(key, described)
+  return described
 }
 
-const toPointer = (key: string): string =>
-  encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
+function describe(config: Config) {
+  // A copy, which the validator marks, without examples: it would read an `id` of theirs as the
+  // name of a schema. What the document lacks is told below.
+  const document = JSON.parse(JSON.stringify(describeApi(config), withoutExamples)) as {
+    readonly paths: Readonly<Record<string, Path>>
+    readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  }
+  // They are interpreted: to compile them takes each worker of the tests several seconds.
+  const places: Record<string, Schema | boolean> = {}
+  const place = (schema: Schema, pointer: string): unknown =>
+    dereference(schema, places, initialBaseURI, pointer)
+  const { schemas } = document.components
+  for (const [name, schema] of Object.entries(schemas)) place(schema, `/components/schemas/${name}`)
+  const placed = new Set<Schema>()
+  const paths = Object.entries(document.paths).map(([template, path]) => ({
+    path,
+    pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.')}$`),
+  }))
+  const problemOf = (schema: Schema, value: unknown): string | undefined => {
+    if (!placed.has(schema)) place(schema, `/answers/${placed.add(schema).size}`)
+    const { errors } = validate(value, schema, '2020-12', places)
+    return errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).at(-1)
+  }
+  return { paths, problemOf }
+}
+
+const withoutExamples = (key: string, value: unknown): unknown =>
+  key === 'example' || key === 'examples' ? undefined : value
 
 async function problemOf(
   { responses }: Operation,
   response: Response,
-  check: (place: readonly string[], body: unknown) => string | undefined,
+  check: (schema: Schema, body: unknown) => string | undefined,
 ): Promise<string | undefined> {
   const status = String(response.status)
   const answer = responses[status]
@@ -93,6 +94,5 @@ async function problemOf(
   if (!content) return text
   if (!type.endsWith('json')) return undefined
   const body = await response.text()
-  const place = ['responses', status, 'content', type, 'schema']
-  return body === '' ? undefined : check(place, JSON.parse(body))
+  return body === '' ? undefined : check(content.schema, JSON.parse(body))
 }

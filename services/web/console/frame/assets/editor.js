@@ -10,10 +10,21 @@ function edit(form) {
   for (const each of form.querySelectorAll('[data-without-editor]')) each.hidden = true
   form.addEventListener('input', ({ target }) => {
     clearTimeout(state.timer)
-    const act = target.name === 'definition' ? 'show-text' : 'show-form'
+    // What names it by this key follows, once the key is whole.
+    if (target.name.endsWith('.key')) return
+    const isText = target.name === 'definition'
     state.isChanged = true
-    state.side = act === 'show-text' ? 'text' : 'form'
+    state.side = isText ? 'text' : 'form'
+    // An answer to what was there before would take away what is typed.
+    state.asked += 1
+    const act = isText ? 'show-text' : state.isRenamed ? 'rename' : 'show-form'
     state.timer = setTimeout(() => void check(state, act), CHECK_MS)
+  })
+  form.addEventListener('change', ({ target }) => {
+    if (!target.name.endsWith('.key')) return
+    state.isChanged = true
+    state.isRenamed = true
+    void check(state, 'rename')
   })
   form.addEventListener('click', (event) => {
     const button = event.target.closest('button[name="act"]')
@@ -30,6 +41,7 @@ function edit(form) {
     if (!state.isSent && form.elements.definition.value !== opened) event.preventDefault()
   })
   addFile(state)
+  addUndo(state, opened)
   for (const other of document.querySelectorAll('form[data-saves-first]')) {
     other.addEventListener('submit', (event) => {
       if (!state.isChanged) return
@@ -60,29 +72,81 @@ async function check(state, act) {
     const response = await fetch(state.form.dataset.editor, { method: 'POST', body })
     if (!response.ok || response.redirected) return
     const answer = await response.json()
-    if (asked === state.asked) show(state, answer, act)
+    if (asked !== state.asked) return
+    show(state, answer, act)
+    if (act !== 'show-form') state.isRenamed = false
   } catch {
     // The server checks again when it is saved.
   }
 }
 
-function show({ form, parts }, { text, fields, problems, list }, act) {
-  parts.problems.innerHTML = problems
-  parts.list.innerHTML = list
+function show(state, { text, fields, marks, ...shown }, act) {
+  const { form, parts } = state
+  for (const part of ['problems', 'list', 'graph']) parts[part].innerHTML = shown[part]
   form.elements.base.value = text
   if (act !== 'show-text') form.elements.definition.value = text
+  state.remember(text)
   // Fields keep the focus while somebody types in them.
-  if (act === 'show-form') return
-  const closed = [...parts.fields.querySelectorAll('details:not([open])')].map(
-    (fold) => fold.dataset.fold,
-  )
-  parts.fields.innerHTML = fields
-  for (const fold of parts.fields.querySelectorAll('details')) {
-    fold.open = !closed.includes(fold.dataset.fold)
+  if (act === 'show-form') mark(parts.fields, marks)
+  else replaceFields(parts.fields, fields, /^add-(\w+)/.exec(act)?.[1])
+}
+
+/** Shows other fields, with the same entries open and the same field in focus, or those added. */
+function replaceFields(place, fields, added) {
+  const open = [...place.querySelectorAll('details[open]')].map((fold) => fold.dataset.fold)
+  const { name, selectionStart: start, selectionEnd: end } = document.activeElement
+  place.innerHTML = fields
+  if (added) return openEntry(place, [...place.querySelectorAll(`[data-fold^="${added}."]`)])
+  for (const fold of place.querySelectorAll('details')) fold.open = open.includes(fold.dataset.fold)
+  const field = name && place.querySelector(`[name="${CSS.escape(name)}"]`)
+  field?.focus()
+  if (typeof start === 'number') field?.setSelectionRange(start, end)
+}
+
+function openEntry(place, folds) {
+  const last = folds.filter((fold) => fold.matches('.editor-entry')).at(-1)
+  for (const fold of place.querySelectorAll('details')) fold.open = fold === last
+  last?.querySelector('input:not([name$=".key"]), textarea')?.focus()
+}
+
+/** Says what is wrong beside each field, and how much is wrong in each entry. */
+function mark(fields, marks) {
+  for (const place of fields.querySelectorAll('[data-mark]')) {
+    const problem = marks[place.dataset.mark] ?? ''
+    place.textContent = problem
+    const field = place.previousElementSibling
+    if (problem === '') field?.removeAttribute('aria-invalid')
+    else field?.setAttribute('aria-invalid', 'true')
   }
-  const of = /^add-(\w+)$/.exec(act)?.[1]
-  const added = of && [...parts.fields.querySelectorAll(`[data-fold^="${of}."]`)].at(-1)
-  added?.querySelector('input')?.focus()
+  for (const pill of fields.querySelectorAll('[data-count]')) {
+    const { count } = pill.dataset
+    const wrong = Object.keys(marks).filter((each) => `${each}.`.startsWith(`${count}.`))
+    pill.textContent = wrong.length
+    pill.hidden = wrong.length === 0
+  }
+}
+
+/** Offers to take back one change after the other. */
+function addUndo(state, opened) {
+  const former = [opened]
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'button'
+  button.textContent = 'Undo'
+  button.disabled = true
+  state.form.querySelector('.editor-save').append(button)
+  state.remember = (text) => {
+    if (text !== former.at(-1)) former.push(text)
+    if (former.length > 100) former.shift()
+    button.disabled = former.length < 2
+  }
+  button.addEventListener('click', () => {
+    former.pop()
+    state.isChanged = true
+    state.side = 'text'
+    state.form.elements.definition.value = former.at(-1)
+    void check(state, 'show-text')
+  })
 }
 
 /** Offers to read the text from a file. */

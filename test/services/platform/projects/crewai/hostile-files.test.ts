@@ -5,6 +5,7 @@ import { parseJsonc } from '../../../../../services/platform/projects/crewai/jso
 import { readLines } from '../../../../../services/platform/projects/crewai/python-tokens.ts'
 import { AppError } from '../../../../../services/shared/errors.ts'
 import { AGENTS_YAML, TASKS_YAML, agentJson, crewJson, importFiles, told } from './project.ts'
+import { anyCharacters } from '../../../../support/any-characters.ts'
 
 const RUNS = { numRuns: Number(process.env['FUZZ_RUNS'] ?? 100) }
 const yaml = (tasks: string | Uint8Array) =>
@@ -90,7 +91,7 @@ describe('hostile files', () => {
     const piece = fc.constantFrom(...heads, ...signs, '"""', 'x=', 'self.t()')
     const text = fc.array(piece, { maxLength: 60 }).map((pieces) => pieces.join(''))
     fc.assert(
-      fc.property(text, fc.string({ unit: 'binary' }), (program, other) => {
+      fc.property(text, anyCharacters(), (program, other) => {
         const imported = importFiles({
           'crew.py': `@CrewBase\nclass A:\n${program}`,
           'agents.yaml': other,

@@ -37,9 +37,14 @@ describe.skipIf(hasNoBrowser)('the editor of a version in a browser', () => {
 
   it('adds and removes entries in place, and saves the draft', async () => {
     await page.getByRole('button', { name: 'Add an agent' }).click()
-    await page.locator('[name="agents.1.key"]:focus').waitFor()
+    await page.locator('[name="agents.1.role"]:focus').waitFor()
     await page.getByRole('button', { name: 'Remove New agent' }).click()
-    await page.locator('[name="agents.1.key"]').waitFor({ state: 'detached' })
+    await page.locator('[name="agents.1.role"]').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.locator('[name="agents.1.role"]').waitFor({ state: 'attached' })
+    await page.locator('[data-fold="agents.1"] > summary').click()
+    await page.getByRole('button', { name: 'Remove New agent' }).click()
+    await page.locator('[name="agents.1.role"]').waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Add the draft', exact: true }).click()
     await page.getByText('The draft is added.').waitFor()
     expect(await page.locator('[name="llm.model"]').inputValue()).toBe('from-the-text')

@@ -1,12 +1,14 @@
 import { html } from 'hono/html'
-import type { Project } from '../../../platform/projects/projects.ts'
-import type { Session } from '../../../platform/people/sessions.ts'
-import { icon } from '../frame/icons.ts'
-import { csrfField } from '../frame/parts.ts'
-import type { Html } from '../frame/parts.ts'
+import type { Project } from '../../../../platform/projects/projects.ts'
+import type { Session } from '../../../../platform/people/sessions.ts'
+import { crewGraph } from '../../frame/crew-graph.ts'
+import { icon } from '../../frame/icons.ts'
+import { csrfField } from '../../frame/parts.ts'
+import type { Html } from '../../frame/parts.ts'
 import { toDraft } from './definition-form.ts'
-import { editorForm } from './editor-form.ts'
-import { projectPath } from './own-project.ts'
+import { editorForm } from './form.ts'
+import type { Choices } from './offers.ts'
+import { projectPath } from '../own-project.ts'
 
 /** A definition that is edited. */
 export interface Editor {
@@ -20,6 +22,7 @@ export interface Editor {
   readonly since?: string | undefined
   /** What is done with the definition: `Save the draft`. */
   readonly verb: string
+  readonly choices: Choices
 }
 
 /** A definition as a form and as text, side by side: either one is saved. */
@@ -35,7 +38,7 @@ export const editor = (view: Editor): Html =>
     <input type="hidden" name="since" value="${view.since ?? ''}" />
     <section class="card" aria-labelledby="form">
       <div class="card-head"><h2 id="form">Form</h2></div>
-      <div data-part="fields">${editorForm(toDraft(view.text))}</div>
+      <div data-part="fields">${editorForm(toDraft(view.text), view)}</div>
       <div class="buttons editor-save">
         <button class="button primary" name="act" value="save-form">${view.verb}</button>
         <button class="button" name="act" value="show-form" data-without-editor formnovalidate>
@@ -56,6 +59,7 @@ export const editor = (view: Editor): Html =>
       >
 ${view.text}</textarea>
       <div data-part="list">${problemItems(view.problems)}</div>
+      <div data-part="graph">${crewGraph(toDraft(view.text))}</div>
       <div class="buttons">
         <button class="button" name="act" value="save-text">${view.verb} from the text</button>
         <button class="button" name="act" value="show-text" data-without-editor formnovalidate>

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
-import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import type { CrewDefinition } from '../../../../platform/definitions/crew-definition.ts'
 import {
   DEFINITION_BYTES_MAX,
   readDefinitionText,
-} from '../../../platform/projects/proposal-answer.ts'
-import type { ReadAnswer } from '../../../platform/projects/proposal-answer.ts'
-import { AppError } from '../../../shared/errors.ts'
-import { parseStrictJson } from '../../../shared/http/strict-json.ts'
-import { isObject } from '../../../shared/is-object.ts'
-import type { SignedIn } from '../../context.ts'
-import { actOn, applyForm } from './editor-document.ts'
-import type { Draft } from './editor-document.ts'
+} from '../../../../platform/projects/proposal-answer.ts'
+import type { ReadAnswer } from '../../../../platform/projects/proposal-answer.ts'
+import { AppError } from '../../../../shared/errors.ts'
+import { parseStrictJson } from '../../../../shared/http/strict-json.ts'
+import { isObject } from '../../../../shared/is-object.ts'
+import type { SignedIn } from '../../../context.ts'
+import { actOn, applyForm } from './document.ts'
+import type { Draft } from './values.ts'
 
 /** The longest form with a definition, twice and in fields: most JSON takes three bytes there. */
 export const FORM_BYTES_MAX = 9 * DEFINITION_BYTES_MAX

@@ -1,0 +1,103 @@
+import type { Queryable } from '../../shared/postgres/database.ts'
+import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import type { StepUsage } from '../crew-contract/crew-protocol.ts'
+import type { StepKind } from '../crew-contract/step-key.ts'
+
+/** The time that a worker has for a run; it is not renewed. */
+export const REPLAY_LEASE_SECONDS = 150
+
+/** A run that a worker is to perform again, until its lease ends. */
+export interface TakenReplay {
+  readonly replayId: string
+  readonly runId: string
+  readonly leaseId: string
+  /** How often it was taken, this time included. */
+  readonly attempt: number
+  readonly definition: CrewDefinition
+  readonly versionId: number
+  /** The address of the crew that would run the version. */
+  readonly url: string | null
+  readonly crewAutomationId: string
+}
+
+/** Takes runs that are to be performed again, of each replay in turn. */
+export async function takeReplays(sql: Queryable, limit: number): Promise<TakenReplay[]> {
+  return sql<TakenReplay[]>`
+    with due as (
+      select replay_id, run_id from replay_runs
+      where (state = 'queued' and available_at <= now())
+        or (state = 'running' and lease_expires_at < now())
+      order by position, replay_id limit ${limit} for update skip locked),
+    taken as (
+      update replay_runs r set state = 'running', attempt = attempt + 1,
+        lease_id = gen_random_uuid(), started_at = now(),
+        lease_expires_at = now() + make_interval(secs => ${REPLAY_LEASE_SECONDS})
+      from due d where r.replay_id = d.replay_id and r.run_id = d.run_id returning r.*)
+    select t.replay_id, t.run_id, t.lease_id, t.attempt, v.definition, v.id as version_id,
+      crew.url, crew.automation_id as crew_automation_id
+    from taken t join replays p on p.id = t.replay_id
+      join project_versions v on v.id = p.version_id
+      join deployments d on d.id = p.deployment_id
+      join deployments crew on crew.id = coalesce(d.runs_on, d.id)
+    order by t.position, t.replay_id`
+}
+
+/** Gives a run back, due after some time; the attempt does not count. */
+export async function putBackReplay(
+  sql: Queryable,
+  taken: TakenReplay,
+  delaySeconds = 0,
+): Promise<void> {
+  await sql`
+    update replay_runs set state = 'queued', attempt = attempt - 1, lease_id = null,
+      lease_expires_at = null, available_at = now() + make_interval(secs => ${delaySeconds})
+    where ${isOurs(sql, taken)}`
+}
+
+/** Gives a run back whose crew broke. */
+export async function retryReplay(sql: Queryable, taken: TakenReplay): Promise<void> {
+  await sql`
+    update replay_runs set state = 'queued', lease_id = null, lease_expires_at = null
+    where ${isOurs(sql, taken)}`
+}
+
+/** A step, by where it is in its run. */
+export interface ReplayedStep {
+  readonly kind: StepKind
+  readonly name: string
+  readonly path: readonly string[]
+}
+
+/** What a replay of a run found. */
+export interface ReplayResult {
+  readonly state: 'equal' | 'different' | 'impossible'
+  readonly reason?: string | undefined
+  /** The first step that differs. */
+  readonly step?: ReplayedStep | undefined
+  /** Where the request is that was recorded for it. */
+  readonly recordedRequest?: Buffer | undefined
+  /** What was asked instead. */
+  readonly request?: unknown
+  readonly output?: string | undefined
+  readonly usage?: StepUsage | undefined
+}
+
+/** Stores what a replay of a run found, if the run is still this worker's. */
+export async function finishReplay(
+  sql: Queryable,
+  taken: TakenReplay,
+  { state, reason, step, recordedRequest, request, output, usage }: ReplayResult,
+): Promise<void> {
+  await sql`
+    update replay_runs set state = ${state}, finished_at = now(), lease_id = null,
+      lease_expires_at = null, reason = ${reason ?? null},
+      step = ${step ? JSON.stringify(step) : null}::text::jsonb,
+      recorded_request = ${recordedRequest ?? null},
+      request = ${request === undefined ? null : JSON.stringify(request)}::text::json,
+      output = ${output ?? null},
+      usage = ${usage ? JSON.stringify(usage) : null}::text::jsonb
+    where ${isOurs(sql, taken)}`
+}
+
+const isOurs = (sql: Queryable, { replayId, runId, leaseId }: TakenReplay) =>
+  sql`replay_id = ${replayId} and run_id = ${runId} and lease_id = ${leaseId}`

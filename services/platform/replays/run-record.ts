@@ -1,0 +1,107 @@
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { KICKOFF_CHARACTERS_MAX } from '../crew-contract/crew-protocol.ts'
+import type { RecordedAnswer } from '../crew-contract/crew-protocol.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
+import type { StepState } from '../runs/journal-entries.ts'
+import type { Failure, RunStatus } from '../runs/runs.ts'
+
+/** The most steps of a run that is replayed. */
+const STEPS_MAX = 10_000
+
+/** A run as its record has it. */
+export interface RecordedRun {
+  readonly inputs: Inputs
+  readonly status: RunStatus
+  readonly output: string | null
+  readonly error: Failure | null
+  /** What models, tools and people answered, in the order in which they were asked first. */
+  readonly answers: readonly RecordedAnswer[]
+  /** The names of these steps, and where their requests are. */
+  readonly places: readonly { readonly name: string; readonly request: Buffer | null }[]
+}
+
+/** Why a run cannot be replayed. */
+export interface Unrecorded {
+  readonly why: string
+}
+
+type RunRow = Pick<RecordedRun, 'inputs' | 'status' | 'output' | 'error'> & {
+  readonly steps: number
+  readonly bytes: number
+}
+
+/** Loads the record of a run, or why it is not enough for a replay. */
+export async function loadRecord(sql: Queryable, runId: string): Promise<RecordedRun | Unrecorded> {
+  const [run] = await sql<RunRow[]>`
+    select inputs, status, output, error, s.steps, s.bytes
+    from executions cross join lateral (
+      select count(*)::int as steps, coalesce(sum(octet_length(result::text)), 0)::float8
+        + (select coalesce(sum(octet_length(content::text)), 0)::float8 from run_payloads
+          where run_id = ${runId}) as bytes
+      from run_steps where run_id = ${runId}) s
+    where id = ${runId}`
+  if (!run) return { why: 'The run was deleted.' }
+  const why = problemOfRun(run)
+  if (why !== undefined) return { why }
+  const steps = await listRecorded(sql, runId)
+  const problem = problemOfSteps(run, steps)
+  if (problem !== undefined) return { why: problem }
+  const asked = steps.filter(({ kind, sha256 }) => kind !== 'task' && sha256 !== null)
+  const { inputs, status, output, error } = run
+  const places = asked.map(({ name, request }) => ({ name, request }))
+  return { inputs, status, output, error, answers: asked.map(toAnswer), places }
+}
+
+interface StepRow {
+  readonly kind: RecordedAnswer['kind']
+  readonly name: string
+  readonly path: string[]
+  readonly parent: string | null
+  readonly state: StepState
+  readonly usage: RecordedAnswer['usage'] | null
+  readonly error: Failure | null
+  readonly sha256: string | null
+  readonly request: Buffer | null
+  readonly result: unknown
+}
+
+const listRecorded = (sql: Queryable, runId: string): Promise<StepRow[]> => sql<StepRow[]>`
+  select kind, name, path, parent, state, usage, error, encode(request_sha256, 'hex') as sha256,
+    request, case when has_payload then (
+      select content from run_payloads p where p.run_id = ${runId} and p.step_key = s.step_key)
+    else result end as result
+  from run_steps s where run_id = ${runId} order by position, step_key`
+
+function problemOfRun({ status, steps, bytes }: RunRow): string | undefined {
+  if (status !== 'completed' && status !== 'error') {
+    return `The run is ${status}: only runs that completed or failed can be replayed.`
+  }
+  if (steps === 0) return 'No step of the run is kept: it did none, or its retention is over.'
+  if (steps > STEPS_MAX) return `The run has ${steps} steps, and ${STEPS_MAX} is the most.`
+  if (bytes <= KICKOFF_CHARACTERS_MAX) return undefined
+  return `The answers of the run have ${bytes} bytes, and ${KICKOFF_CHARACTERS_MAX} is the most.`
+}
+
+function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): string | undefined {
+  const asked = steps.filter(({ kind }) => kind === 'llm' || kind === 'approval')
+  const untold = asked.find(({ sha256 }) => sha256 === null)
+  if (untold) {
+    return (
+      `What ${untold.name} was asked at ${untold.path.join(' / ')} was not recorded: the run is ` +
+      'older than these records, its crew does not tell them, or it was too long.'
+    )
+  }
+  const open = steps.find(({ state }) => state === 'started')
+  if (open) return `The record ends in the middle: ${open.path.join(' / ')} has no end.`
+  const failedItself = steps.some(({ state, parent }) => state === 'failed' && parent === null)
+  if (status === 'completed' || failedItself) return undefined
+  return `The run was ended by the platform (${error?.code ?? 'unknown'}), not by its crew.`
+}
+
+const toAnswer = ({ kind, path, state, usage, error, sha256, result }: StepRow) => ({
+  kind,
+  path,
+  request_sha256: sha256 ?? '',
+  ...(usage ? { usage } : {}),
+  ...(state === 'failed' && error ? { error } : { result }),
+})

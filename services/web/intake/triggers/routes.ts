@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { receiveDelivery } from '../../../platform/triggers/receive-delivery.ts'
+import type { Received } from '../../../platform/triggers/receive-delivery.ts'
+import {
+  findSkew,
+  SCHEMES,
+  SKEW_SECONDS_MAX,
+} from '../../../platform/triggers/signature-schemes.ts'
+import type { Signing } from '../../../platform/triggers/signature-schemes.ts'
+import { findSecretOfAddress, findTrigger } from '../../../platform/triggers/triggers.ts'
+import type { SealedSecret } from '../../../platform/triggers/triggers.ts'
+import { createWebhookKeys } from '../../../platform/webhooks/webhook-keys.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { readBody } from '../../../shared/http/request-body.ts'
+import type { WebApp, WebDeps } from '../../context.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import { readPayload } from './payload.ts'
+
+const PATH = '/hooks/:triggerId'
+/** It is kept with the delivery. */
+const BODY_BYTES_MAX = 1024 * 1024
+/** Others say nothing of an event, and may open something. */
+const NOT_KEPT = new Set(['authorization', 'cookie', 'proxy-authorization'])
+
+/**
+ * Mounts the addresses that take the webhooks of third parties. One that no trigger has and a
+ * signature that is wrong have the same answer after the same work, and are slowed down together.
+ */
+export function triggerRoutes(deps: WebDeps): Hono<WebApp> {
+  const { sql, badTokens, calls, queue } = deps
+  const routes = new Hono<WebApp>()
+  const findSigned = createFindSigned(deps)
+
+  // Third parties, with a signature.
+  routes.post(PATH, declareRight('anybody'), async (c) => {
+    const body = await readBody(c.req.raw, BODY_BYTES_MAX)
+    const signed = await findSigned(c, body)
+    if (!signed) throw badTokens.answer(c, unknown(), 'hooks')
+    const { id, organizationId } = signed
+    Object.assign(c.var.wide, { trigger_id: id, organization_id: organizationId })
+    const left = await calls.take({ kind: 'client', id: `trigger:${id}`, organizationId })
+    for (const [name, value] of Object.entries(left)) c.header(name, value)
+    const trigger = await findTrigger(sql, signed)
+    if (!trigger) throw unknown()
+    const delivery = readDelivery(c, body, signed)
+    const { greeting } = delivery
+    if (greeting) return c.json(greeting)
+    return answer(c, await receiveDelivery(sql, { trigger, given: delivery, queue }))
+  })
+  routes.all(PATH, refuseMethod('POST'))
+  return routes
+}
+
+const headerOf = (c: Context) => (name: string) => c.req.header(name) ?? ''
+
+const unknown = (): AppError =>
+  new AppError(
+    'not_found',
+    'No trigger has this address, or the call is not signed with its secret. Compare both with ' +
+      'the page of the trigger.',
+  )
+
+interface Signed extends SealedSecret {
+  /** By how much the clock of the sender differs, in seconds. */
+  readonly skew: number
+}
+
+/** Creates what finds the trigger of a delivery; undefined unless it is signed with its secret. */
+function createFindSigned({ sql, config }: WebDeps) {
+  const keys = createWebhookKeys(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
+  // Stands in where there is none, so that both take as long.
+  const place = { id: randomUUID(), deploymentId: 0 }
+  const nobody = {
+    ...place,
+    scheme: 'hmac' as const,
+    header: null,
+    sealedKey: keys.seal(randomUUID(), place),
+    sealedPreviousKey: null,
+  }
+  return async (c: Context<WebApp>, body: Buffer): Promise<Signed | undefined> => {
+    const found = await findSecretOfAddress(sql, c.req.param('triggerId') ?? '')
+    const { sealedKey, sealedPreviousKey, ...of } = found ?? nobody
+    const secrets = [sealedKey, sealedPreviousKey ?? sealedKey].map(
+      (sealed) => keys.open(sealed, of) ?? randomUUID(),
+    )
+    const skew = findSkew(of, { header: headerOf(c), body }, { secrets, now: Date.now() })
+    return found && skew !== undefined ? { ...found, skew } : undefined
+  }
+}
+
+/** Reads what was delivered, or says why it is refused: to its sender, and among the deliveries. */
+function readDelivery(c: Context, bytes: Buffer, { skew, ...signing }: Signed) {
+  const { idOf, greet } = SCHEMES[signing.scheme]
+  const header = headerOf(c)
+  const { body, unreadable } = tryToRead(c, bytes)
+  const refused = Math.abs(skew) > SKEW_SECONDS_MAX ? offTime(skew) : unreadable
+  return {
+    body,
+    refused,
+    headers: keptHeaders(c, signing),
+    schemeId: idOf(header, body),
+    greeting: refused ? undefined : greet?.(header, body),
+  }
+}
+
+function tryToRead(c: Context, bytes: Buffer) {
+  try {
+    return { body: readPayload(c.req.raw, bytes), unreadable: undefined }
+  } catch (thrown) {
+    if (thrown instanceof AppError) return { body: undefined, unreadable: thrown }
+    throw thrown
+  }
+}
+
+const offTime = (skew: number): AppError =>
+  new AppError(
+    'invalid_request',
+    `By the clock here it was signed ${Math.abs(Math.round(skew))} seconds ` +
+      `${skew > 0 ? 'ago' : 'ahead'}, and at most ${SKEW_SECONDS_MAX} are taken. Compare the ` +
+      'clocks, and sign each try anew.',
+  )
+
+function keptHeaders(c: Context, { scheme, header }: Signing) {
+  const { headers, usual } = SCHEMES[scheme]
+  const dropped = new Set([...NOT_KEPT, ...headers, header ?? usual])
+  return Object.fromEntries([...c.req.raw.headers].filter(([each]) => !dropped.has(each)))
+}
+
+function answer(c: Context<WebApp>, received: Received): Response {
+  const { state, deliveryId, runId, problem, isRepeated, error } = received
+  Object.assign(c.var.wide, { delivery: state, kickoff_id: runId ?? undefined })
+  if (error) throw error
+  const told = { delivery_id: deliveryId, status: state, kickoff_id: runId, reason: problem }
+  return c.json({ ...told, repeated: isRepeated }, state === 'started' && !isRepeated ? 202 : 200)
+}

@@ -1,0 +1,93 @@
+import type { CrewEvent } from '../../platform/crew-contract/crew-protocol.ts'
+import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
+import type { ReplayedStep, ReplayResult } from '../../platform/replays/replay-queue.ts'
+import type { RecordedRun } from '../../platform/replays/run-record.ts'
+import type { Usage } from '../../platform/runs/runs.ts'
+import type { Ending } from '../run/ending.ts'
+
+type Diverged = Extract<CrewEvent, { type: 'replay_diverged' }>
+
+/** What a crew said of a replay. */
+export interface Heard {
+  /** The places of the answers that it took. */
+  readonly answered: ReadonlySet<number>
+  readonly diverged: readonly Diverged[]
+  /** The crew itself ended the run with a failure. */
+  readonly isFailed: boolean
+}
+
+/** Listens to the crew of a replay. */
+export function openVerdict() {
+  const heard = { answered: new Set<number>(), diverged: [] as Diverged[], isFailed: false }
+  return {
+    heard: heard as Heard,
+    hear(event: CrewEvent | OtherEvent): void {
+      if (event.type === 'replay_answered') heard.answered.add(event.answer)
+      if (event.type === 'replay_diverged') heard.diverged.push(event)
+      if (event.type === 'failed') heard.isFailed = true
+    },
+  }
+}
+
+type Ended = Extract<Ending, { outcome: 'completed' | 'error' | 'retried' | 'revoked' }>
+
+/** Compares a run with its record: the first step that differs comes before how it ended. */
+export function judge(record: RecordedRun, ending: Ended, heard: Heard): ReplayResult {
+  const output = ending.outcome === 'completed' ? ending.output : undefined
+  const usage = ending.outcome === 'completed' ? toStepUsage(ending.usage) : undefined
+  const difference = divergence(record, heard) ?? otherEnd(record, ending, heard)
+  return { state: difference ? 'different' : 'equal', output, usage, ...difference }
+}
+
+const toStepUsage = ({ inputTokens, outputTokens }: Usage) => ({
+  input_tokens: inputTokens,
+  output_tokens: outputTokens,
+})
+
+type Difference = Pick<ReplayResult, 'reason' | 'step' | 'recordedRequest' | 'request'>
+
+const samePath = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((key, index) => key === b[index])
+
+/** Of several at a time, the one that the record has first. */
+function divergence(record: RecordedRun, { answered, diverged }: Heard): Difference | undefined {
+  const placed = diverged.map((event) => {
+    const { kind, path } = event
+    const same = record.answers.findIndex((each) => each.kind === kind && samePath(each.path, path))
+    const open = record.answers.findIndex((each, at) => each.kind === kind && !answered.has(at))
+    return { event, same, place: same >= 0 ? same : open }
+  })
+  const [first] = placed.toSorted((a, b) => orderOf(a.same) - orderOf(b.same))
+  if (!first) return undefined
+  const { kind, name, path, request } = first.event
+  const recorded = record.places[first.place]?.request ?? undefined
+  const reason =
+    first.place < 0
+      ? `${name} is asked at ${path.join(' / ')}, and the record has nothing like it.`
+      : `${name} is asked something else at ${path.join(' / ')}.`
+  return { reason, step: { kind, name, path }, recordedRequest: recorded, request }
+}
+
+const orderOf = (place: number): number => (place >= 0 ? place : Infinity)
+
+function otherEnd(record: RecordedRun, ending: Ended, heard: Heard): Difference | undefined {
+  if (ending.outcome !== 'completed') {
+    const { code, message } = ending.failure
+    // What runs beside a failure ends sooner or later: it does not have to be asked again.
+    if (record.error?.code === code) return undefined
+    return { reason: `It failed: ${message}` }
+  }
+  if (record.output === null) {
+    return { reason: `It completed. The recorded run failed: ${record.error?.message ?? ''}` }
+  }
+  const unasked = record.answers.findIndex((_, place) => !heard.answered.has(place))
+  const answer = record.answers[unasked]
+  const place = record.places[unasked]
+  if (answer && place) {
+    const { kind, path } = answer
+    const step: ReplayedStep = { kind, name: place.name, path }
+    const reason = `${place.name} is not asked any more at ${path.join(' / ')}.`
+    return { reason, step, recordedRequest: place.request ?? undefined }
+  }
+  return record.output === ending.output ? undefined : { reason: 'The outputs differ.' }
+}

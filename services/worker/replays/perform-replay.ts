@@ -1,0 +1,115 @@
+import { connectedTools } from '../../platform/connections/tool-connections.ts'
+import type { RecordedAnswer } from '../../platform/crew-contract/crew-protocol.ts'
+import { finishReplay, putBackReplay, retryReplay } from '../../platform/replays/replay-queue.ts'
+import type { ReplayResult, TakenReplay } from '../../platform/replays/replay-queue.ts'
+import { loadRecord } from '../../platform/replays/run-record.ts'
+import type { RecordedRun } from '../../platform/replays/run-record.ts'
+import { crewTokens } from '../../shared/crew-token.ts'
+import type { SecretKeys } from '../../shared/crew-token.ts'
+import { deadline } from '../../shared/deadline.ts'
+import { AppError, toError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { callCrew } from '../run/call-crew.ts'
+import type { Ending } from '../run/ending.ts'
+import type { HandFiles } from '../run/hand-files.ts'
+import type { LoopSignals } from '../run/loop.ts'
+import { hasFiles } from '../run/perform-run.ts'
+import { judge, openVerdict } from './judge.ts'
+import type { Heard } from './judge.ts'
+
+/** Shorter than the lease. */
+const REPLAY_MS = 120_000
+/** How often a run is tried whose crew or worker is lost. */
+const ATTEMPTS_MAX = 3
+
+/** The means by which a worker performs runs again. */
+export interface ReplayDeps extends SecretKeys {
+  readonly sql: Database
+  readonly log: Log
+  readonly handFiles: HandFiles
+  readonly crewPatienceMs: number
+}
+
+/**
+ * Performs a run again with the crew that would run the version, and stores what was found. The
+ * crew gets no key of a model and no token of a tool. Never raises for what the run or its crew is.
+ */
+export async function performReplay(
+  deps: ReplayDeps,
+  taken: TakenReplay,
+  signals: LoopSignals,
+): Promise<void> {
+  const { sql } = deps
+  const found = await replay(deps, taken, signals)
+  if ('state' in found) return finishReplay(sql, taken, found)
+  if ('delaySeconds' in found) return putBackReplay(sql, taken, found.delaySeconds)
+  if (taken.attempt < ATTEMPTS_MAX) return retryReplay(sql, taken)
+  return finishReplay(sql, taken, impossible(found.broken))
+}
+
+type Found = ReplayResult | { readonly delaySeconds: number } | { readonly broken: string }
+
+const impossible = (reason: string): ReplayResult => ({ state: 'impossible', reason })
+
+async function replay(deps: ReplayDeps, taken: TakenReplay, signals: LoopSignals): Promise<Found> {
+  if (taken.attempt > ATTEMPTS_MAX) return impossible('Its workers were lost each time.')
+  if (taken.url === null) return impossible('The crew of its automation has no address.')
+  const record = await loadRecord(deps.sql, taken.runId)
+  if ('why' in record) return impossible(record.why)
+  const heard = openVerdict()
+  const limit = { name: 'The replay', timeoutMs: REPLAY_MS, signal: signals.drain }
+  try {
+    const ending = await deadline(limit, (signal) =>
+      callCrew({
+        ...surroundings(deps, taken, signals),
+        url: taken.url ?? '',
+        request: kickoffOf(taken, record),
+        signal,
+        async onEvents(events) {
+          for (const event of events) heard.hear(event)
+          return undefined
+        },
+      }),
+    )
+    return conclude(record, ending, heard.heard)
+  } catch (thrown) {
+    if (signals.drain.aborted) return { delaySeconds: 0 }
+    if (thrown instanceof AppError && thrown.code === 'timeout') {
+      return impossible(`It took longer than ${REPLAY_MS / 1000} s.`)
+    }
+    deps.log.error({ err: toError(thrown), kickoff_id: taken.runId }, 'a replay failed')
+    return { broken: 'The worker failed. Its log has the details.' }
+  }
+}
+
+const surroundings = (deps: ReplayDeps, taken: TakenReplay, { pause }: LoopSignals) => ({
+  tokens: crewTokens(deps, taken.crewAutomationId),
+  withFiles: hasFiles(taken)
+    ? <Result>(use: Parameters<typeof deps.handFiles<Result>>[1]) =>
+        deps.handFiles(taken.runId, use)
+    : undefined,
+  patienceMs: deps.crewPatienceMs,
+  pause,
+})
+
+/** What it would be sent, but for keys and tokens: nobody is asked. */
+function kickoffOf(
+  { runId, definition, versionId }: TakenReplay,
+  { inputs, answers }: RecordedRun,
+) {
+  const names = connectedTools(definition.tools).map(({ connection }) => connection)
+  const connections = Object.fromEntries(names.map((name) => [name, { access_token: '' }]))
+  const replayed: { answers: RecordedAnswer[] } = { answers: [...answers] }
+  const run = { kickoff_id: runId, inputs, definition, version: versionId, connections }
+  return { ...run, journal: [], replay: replayed }
+}
+
+function conclude(record: RecordedRun, ending: Ending, heard: Heard): Found {
+  if (ending.outcome === 'completed') return judge(record, ending, heard)
+  if (ending.outcome === 'released') return { delaySeconds: ending.delaySeconds }
+  if (ending.outcome !== 'error') {
+    return { broken: 'failure' in ending ? ending.failure.message : 'It waited for a person.' }
+  }
+  return heard.isFailed ? judge(record, ending, heard) : impossible(ending.failure.message)
+}
