@@ -133,13 +133,12 @@ export function toParameters(runs: readonly RunEntries[]) {
   }
   const isBooked = runs.some(({ entries }) => entries.calls !== undefined)
   const lists = { owners: listOf(owners), events: listOf(events), steps: listOf(steps) }
-  const asked = parts.length > 0 ? listOf(parts) : undefined
-  const completed = ends.length > 0 ? listOf(ends) : undefined
-  const booked = isBooked ? listOf(calls) : undefined
-  return { ...lists, ...has, parts: asked, calls: booked, completed }
+  const some = { parts: listIfAny(parts), completed: listIfAny(ends) }
+  return { ...lists, ...some, ...has, calls: isBooked ? listOf(calls) : undefined }
 }
 
 const listOf = (rows: readonly string[]): string => `[${rows.join(',')}]`
+const listIfAny = (rows: readonly string[]) => (rows.length > 0 ? listOf(rows) : undefined)
 
 /** What may hold any character goes as text: PostgreSQL would look into JSON within JSON. */
 function encodeStep({
