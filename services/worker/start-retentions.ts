@@ -15,7 +15,7 @@ import { startRetention } from './retention.ts'
 import { keepTurning } from './run/loop.ts'
 
 const RUN_DAYS_MS = 3_600_000
-const REMOVALS_MS = 2000
+const REMOVALS_MS = 10_000
 const AUDIT_MS = 5000
 
 interface Retentions {

@@ -37,12 +37,14 @@ import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
 import { startCrews } from './deployments/start-crews.ts'
 import { startPulls } from './git/start-pulls.ts'
+import { createDescribe } from './run/describe-crew.ts'
 import { createFileHandover } from './run/hand-files.ts'
 import type { HandFiles } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
 import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
+import { shareConnections } from './run/resolve-models.ts'
 import { createProgressWriter } from './run/progress-writer.ts'
 import { createTracing, noTracing } from './run/run-trace.ts'
 import type { Tracing } from './run/run-trace.ts'
@@ -51,13 +53,12 @@ import type { TextRelay } from './run/text-relay.ts'
 import { watchBudgets } from './run/watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
-/**
- * Every insert wakes the workers; polling finds runs that became due, and covers a lost
- * notification.
- */
-const POLL_MS = 2000
-/** Longer than a look at the queue can take: its statements end after 30 s. */
-const SCHEDULES_MS = 1000
+/** Every insert wakes the workers; each look says when to look next. Covers a lost notification. */
+const POLL_MS = 10_000
+/** Little beside what a run takes that calls a model. */
+const GATHER_MS = 10
+/** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
+const SCHEDULES_MS = 10_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -168,7 +169,8 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
 function startSchedules(sql: Database, log: Log, queuedRuns: number) {
   const queue = createQueueRoom({ queuedRuns })
   const turn = () => runDueSchedules(sql, { queue })
-  return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
+  const everyMs = (): number => SCHEDULES_MS - (Date.now() % SCHEDULES_MS) + 500 * Math.random()
+  return keepTurning({ name: 'looking for schedules', turn, everyMs, log })
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
@@ -212,11 +214,13 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     readVariable: readerOf(source),
     oauth: oauthServiceOf(config),
     ...crews,
+    connectionsOf: shareConnections(sql),
+    describe: createDescribe(),
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,
   }
   return startLoop({
-    take: (limit) => takeRuns(sql, limit),
+    take: (limit, rest) => takeRuns(sql, limit, rest),
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
@@ -236,6 +240,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     putBack: (run) => putBackRun(sql, run),
     concurrency: config.WORKER_CONCURRENCY,
     pollMs: POLL_MS,
+    gatherMs: GATHER_MS,
     log,
   })
 }

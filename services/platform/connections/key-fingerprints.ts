@@ -91,6 +91,7 @@ const SEALED: Readonly<
   SECRET_KEY_BASE: [
     ['llm_connections', 'sealed_key'],
     ['webhooks', 'sealed_key'],
+    ['triggers', 'sealed_key'],
     ['crew_variables', 'sealed_value'],
     ['crew_deployment_variables', 'sealed_value'],
     ['source_repositories', 'sealed_credential'],

@@ -182,20 +182,16 @@ export async function listLlmConnections(
 }
 
 /**
- * Returns the connections for some models, or for all, with their sealed keys; of several for one
- * model, the first by name.
+ * Returns the connections of an organization with their sealed keys, one for each model: of
+ * several, the first by name.
  */
 export async function listConnectionsForModels(
   sql: Queryable,
   organizationId: number,
-  models: readonly string[] | 'all',
 ): Promise<(LlmConnection & { readonly sealedKey: Buffer | null })[]> {
-  if (models.length === 0) return []
   return sql`
     select distinct on (model) ${columns(sql)}, sealed_key from llm_connections
-    where organization_id = ${organizationId}
-      and ${models === 'all' ? sql`true` : sql`model in ${sql([...models])}`}
-    order by model, name limit ${LLM_CONNECTIONS_MAX}`
+    where organization_id = ${organizationId} order by model, name limit ${LLM_CONNECTIONS_MAX}`
 }
 
 interface SealedKey extends LlmConnectionKey {

@@ -3,7 +3,7 @@ import { toCallRow } from '../budgets/budget-booking.ts'
 import type { StepUsage } from '../crew-contract/crew-protocol.ts'
 import type { Lease, ProgressEvent } from './run-queue.ts'
 import type { RequestPart, RequestRecord } from './run-contents.ts'
-import type { Failure } from './runs.ts'
+import type { Failure, Usage } from './runs.ts'
 import type { StepKind } from '../crew-contract/step-key.ts'
 
 /** Longer results, in characters of JSON, are kept beside the row of their step. */
@@ -31,6 +31,12 @@ export interface StepRecord {
   readonly result?: unknown
 }
 
+/** What a run that completed leaves behind. */
+export interface Completion {
+  readonly output: string
+  readonly usage: Usage
+}
+
 /** What a worker writes at a time: events by their positions within the attempt, and steps. */
 export interface JournalEntries {
   readonly events: readonly { readonly position: number; readonly event: ProgressEvent }[]
@@ -40,6 +46,8 @@ export interface JournalEntries {
   readonly parts?: readonly RequestPart[]
   /** Set where budgets may apply: the calls of models that begin. Those that end are settled. */
   readonly calls?: readonly PlannedCall[] | undefined
+  /** The run completes with them: nothing follows. */
+  readonly completion?: Completion | undefined
 }
 
 interface EncodedStep {
@@ -55,6 +63,7 @@ export interface EncodedEntries {
   readonly parts: readonly string[]
   /** Undefined: no budget is looked for. */
   readonly calls?: readonly string[] | undefined
+  readonly completion?: string | undefined
   readonly characters: number
 }
 
@@ -65,19 +74,15 @@ export interface RunEntries {
 }
 
 /** Encodes what a worker writes. */
-export function encodeEntries({
-  events,
-  steps,
-  parts = [],
-  calls,
-}: JournalEntries): EncodedEntries {
+export function encodeEntries({ events, steps, parts = [], ...entries }: JournalEntries) {
   const written = events.map((each) => JSON.stringify(each))
   const rows = steps.map((step) => [step.key, encodeStep(step)] as const)
   const asked = parts.map((each) => JSON.stringify(each))
-  const texts = [...written, ...asked, ...rows.map(([, { json }]) => json)]
+  const completion = entries.completion && JSON.stringify(entries.completion)
+  const texts = [...written, ...asked, ...rows.map(([, { json }]) => json), completion ?? '']
   const characters = texts.reduce((sum, { length }) => sum + length, 0)
   const encoded = { events: written, steps: new Map(rows), parts: asked, characters }
-  return { ...encoded, calls: calls?.map(toCallRow) }
+  return { ...encoded, calls: entries.calls?.map(toCallRow), completion } satisfies EncodedEntries
 }
 
 /** Joins entries of one run, the oldest first: a step is as it was last, or finished. */
@@ -94,7 +99,9 @@ export function joinEntries(parts: readonly EncodedEntries[]): EncodedEntries {
   const isBooked = parts.some(({ calls }) => calls !== undefined)
   const calls = isBooked ? parts.flatMap((part) => part.calls ?? []) : undefined
   const events = parts.flatMap((part) => part.events)
-  return { events, steps, parts: parts.flatMap((part) => part.parts), calls, characters }
+  const asked = parts.flatMap((part) => part.parts)
+  const completion = parts.at(-1)?.completion
+  return { events, steps, parts: asked, calls, completion, characters }
 }
 
 /**
@@ -107,14 +114,18 @@ export function toParameters(runs: readonly RunEntries[]) {
   const events: string[] = []
   const steps: string[] = []
   const calls: string[] = []
+  const ends: string[] = []
   const has = { hasPayload: false, advances: false }
   for (const { lease, entries } of runs) {
     const rows = [...entries.steps.values()]
-    const advances = lease.lostAttempts > 0 && rows.some(({ state }) => state === 'finished')
+    const { completion } = entries
+    const isCounted = lease.lostAttempts > 0 && completion === undefined
+    const advances = isCounted && rows.some(({ state }) => state === 'finished')
     has.advances ||= advances
     has.hasPayload ||= rows.some(({ hasPayload }) => hasPayload)
     owners.push(JSON.stringify({ run: lease.id, lease: lease.leaseId, advances }))
     const owner = `{"lease":"${lease.leaseId}"`
+    if (completion !== undefined) ends.push(`${owner},${completion.slice(1)}`)
     for (const json of entries.events) events.push(`${owner},${json.slice(1)}`)
     for (const json of entries.parts) parts.push(`${owner},${json.slice(1)}`)
     for (const json of entries.calls ?? []) calls.push(`${owner},${json.slice(1)}`)
@@ -122,11 +133,12 @@ export function toParameters(runs: readonly RunEntries[]) {
   }
   const isBooked = runs.some(({ entries }) => entries.calls !== undefined)
   const lists = { owners: listOf(owners), events: listOf(events), steps: listOf(steps) }
-  const asked = parts.length > 0 ? listOf(parts) : undefined
-  return { ...lists, ...has, parts: asked, calls: isBooked ? listOf(calls) : undefined }
+  const some = { parts: listIfAny(parts), completed: listIfAny(ends) }
+  return { ...lists, ...some, ...has, calls: isBooked ? listOf(calls) : undefined }
 }
 
 const listOf = (rows: readonly string[]): string => `[${rows.join(',')}]`
+const listIfAny = (rows: readonly string[]) => (rows.length > 0 ? listOf(rows) : undefined)
 
 /** What may hold any character goes as text: PostgreSQL would look into JSON within JSON. */
 function encodeStep({

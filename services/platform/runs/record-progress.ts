@@ -22,8 +22,8 @@ export interface Written {
 /**
  * Writes events and steps of a run in one commit, if the worker still owns the run; the same again
  * changes nothing. A step that finished stays as it is. A run that advances is not what kills its
- * workers: its lost attempts are forgotten. Returns false when the run is no longer this worker's:
- * nothing was written.
+ * workers: its lost attempts are forgotten. A run that completes gives up its lease. Returns false
+ * when the run is no longer this worker's: nothing was written.
  */
 export async function recordProgress(
   sql: Queryable,
@@ -58,17 +58,20 @@ async function write(
   runs: readonly RunEntries[],
   ifLocked: ReturnType<Queryable>,
 ): Promise<Map<string, Written>> {
-  const { owners, events, steps, parts, calls, hasPayload, advances } = toParameters(runs)
+  const { owners, events, steps, parts, calls, completed, ...has } = toParameters(runs)
+  const { hasPayload, advances } = has
   // To begin a part of a plan takes its time even where it has nothing to do.
   const rows = await sql<Row[]>`
     with part as materialized (
       select * from json_to_recordset(${owners}::text::json)
         as p (run uuid, lease uuid, advances boolean)),
     owned as materialized (
-      -- Nobody takes these runs over before this is committed. All lock them in one order.
+      -- Nobody takes these runs over before this is committed. All lock them in one order. Each is
+      -- looked up, for which there is only this form: a join may read all runs.
       select e.id, e.organization_id, e.attempt, p.lease, p.advances
-      from part p join executions e on e.id = p.run and e.lease_id = p.lease
-      order by e.id for no key update of e ${ifLocked}),
+      from (select * from part order by run offset 0) p cross join lateral (
+        select id, organization_id, attempt from executions where id = p.run and lease_id = p.lease
+        offset 0 for no key update ${ifLocked}) e),
     placed as materialized (
       select o.*, last_step_position(o.id) as last from owned o),
     given as materialized (
@@ -84,7 +87,8 @@ async function write(
       from owned o join json_to_recordset(${events}::text::json)
         as e (lease uuid, position int, event jsonb) on e.lease = o.lease
       order by o.id, e.position
-      on conflict do nothing),
+      on conflict do nothing ${completed === undefined ? sql`` : sql`returning number`}),
+    ${completed === undefined ? sql`` : completeRuns(sql, completed)}
     ${hasPayload ? keepPayloads(sql) : sql``}
     ${parts === undefined ? sql`` : keepParts(sql, parts)}
     ${advances ? forgetLostAttempts(sql) : sql``}
@@ -128,7 +132,18 @@ const keepParts = (sql: Queryable, parts: string) => sql`
 const forgetLostAttempts = (sql: Queryable) => sql`
   advanced as (
     update executions e set lost_attempts = 0 from owned o
-    where e.id = o.id and o.advances and e.lost_attempts > 0),`
+    where e.id = any (array(select id from owned)) and e.id = o.id
+      and o.advances and e.lost_attempts > 0),`
+
+/** After the events: the end of a run has the number behind them. */
+const completeRuns = (sql: Queryable, completed: string) => sql`
+  completed as (
+    update executions e set status = 'completed', output = c.output, usage = c.usage,
+      finished_at = now(), lease_id = null, lease_expires_at = null
+    from owned o join json_to_recordset(${completed}::text::json)
+      as c (lease uuid, output text, usage jsonb) on c.lease = o.lease
+    where e.id = any (array(select id from owned)) and e.id = o.id
+      and (select count(*) from noted) >= 0),`
 
 interface Row extends BookingColumns {
   readonly lease: string

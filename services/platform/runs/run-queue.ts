@@ -33,6 +33,8 @@ export interface LeasedRun extends RunFacts {
   readonly deploymentId: number
   /** The id of the project version. */
   readonly projectVersionId: number
+  /** Earlier attempts, or the run that it follows, may have left steps. */
+  readonly mayHaveSteps: boolean
   /**
    * The address of the crew that performs it, and the automation from which that crew's token is
    * derived.
@@ -52,14 +54,21 @@ const LOOKS_MAX = 200
 /**
  * Takes up to `limit` runs that are due: queued ones, and those whose worker stopped renewing the
  * lease. Two workers never take the same one. Organizations take turns, those with the fewest runs
- * in progress first; so do the automations of each, and none exceeds its own limit.
+ * in progress first; so do the automations of each, and none exceeds its own limit. Where there is
+ * nothing left to take, `onEmpty` is called with the time until there may be something again.
  */
-export async function takeRuns(sql: Queryable, limit: number): Promise<LeasedRun[]> {
+export async function takeRuns(
+  sql: Queryable,
+  limit: number,
+  onEmpty?: (nextMs: number) => void,
+): Promise<LeasedRun[]> {
   const runs: LeasedRun[] = []
   const passed: number[] = []
   try {
     for (let looks = 0; looks < LOOKS_MAX && runs.length < limit; looks += 1) {
-      if (!(await settleQueue(sql))) break
+      const { mayStart, nextMs } = await look(sql)
+      if (!mayStart) onEmpty?.(nextMs ?? Infinity)
+      if (!mayStart) break
       const rows = await take(sql, Math.min(limit - runs.length, TAKEN_AT_ONCE), passed)
       if (rows.length === 0) break
       for (const row of rows) {
@@ -74,14 +83,18 @@ export async function takeRuns(sql: Queryable, limit: number): Promise<LeasedRun
   return runs
 }
 
-/**
- * Counts what has changed since the last look, and returns false when no run may start: a kickoff
- * wakes all workers, and most find nothing.
- */
-async function settleQueue(sql: Queryable): Promise<boolean> {
-  const [queue] = await sql<[{ mayStart: boolean }]>`
-    select settle_queue(${LOST_ATTEMPTS_MAX}) as may_start`
-  return queue.mayStart
+interface Look {
+  /** False: no run may start. A kickoff wakes all workers, and most find nothing. */
+  readonly mayStart: boolean
+  /** Null: nothing is known to become due. */
+  readonly nextMs: number | null
+}
+
+/** Counts what has changed since the last look. */
+async function look(sql: Queryable): Promise<Look> {
+  const [found] = await sql<[Look]>`
+    select may_start, next_ms from look_at_queue(${LOST_ATTEMPTS_MAX})`
+  return found
 }
 
 /** A line that gave no run: others are taking what is in it, or it was closed meanwhile. */
@@ -97,7 +110,9 @@ interface EmptyLine {
 function take(sql: Queryable, wanted: number, passed: readonly number[]) {
   return sql<(LeasedRun | EmptyLine)[]>`
     select t.*, d.automation_id, d.name as automation_name, d.slug, d.organization_id, crew.url,
-      crew.automation_id as crew_automation_id, v.definition
+      crew.automation_id as crew_automation_id, v.definition,
+      t.attempt > 1 or (select origin_action in ('retry', 'fork') from executions where id = t.id)
+        is true as may_have_steps
     from take_runs(${wanted}, make_interval(secs => ${LEASE_SECONDS}), ${passed}::int[]) t
       join deployments d on d.id = t.deployment_id
       join deployments crew on crew.id = coalesce(d.runs_on, d.id)

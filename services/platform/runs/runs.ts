@@ -3,6 +3,8 @@ import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid } from '../automations/automations.ts'
+import { insertRuns, isStaying } from './insert-runs.ts'
+import type { InsertRun } from './insert-runs.ts'
 import type { AdmitRun } from './queue-room.ts'
 import { keepFiles } from './run-files.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
@@ -88,6 +90,8 @@ interface Kickoff {
   readonly starter?: Starter | undefined
   /** Lets it into the queue. @default at once */
   readonly admit?: AdmitRun | undefined
+  /** Queues it with others, where it needs no transaction of its own. @default alone */
+  readonly insert?: InsertRun | undefined
 }
 
 /** How a new run follows another one. */
@@ -119,7 +123,7 @@ export async function kickoff(sql: Queryable, request: Kickoff): Promise<string>
         'This Idempotency-Key was used with other inputs. Use a new key for a new run.',
       )
     }
-    const id = await queueRun(tx, request)
+    const id = await queueRun(tx, { ...request, insert: undefined })
     await keepFiles(tx, id, files)
     await origin?.carry(tx, id)
     if (key !== undefined) {
@@ -161,26 +165,22 @@ export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
   return count
 }
 
-const queueRun = (sql: Queryable, request: Kickoff): Promise<string> =>
-  request.admit ? request.admit(sql, (tx) => insertRun(tx, request)) : insertRun(sql, request)
+function queueRun(sql: Queryable, request: Kickoff): Promise<string> {
+  const insert = (tx: Queryable): Promise<string> => insertRun(tx, request, tx === sql)
+  return request.admit ? request.admit(sql, insert) : insert(sql)
+}
 
 /** One that goes on where another one left off is of that one's version. */
-async function insertRun(
-  sql: Queryable,
-  { deploymentId, inputs: given, versionId, origin, starter, idempotencyKey }: Kickoff,
-): Promise<string> {
+async function insertRun(sql: Queryable, request: Kickoff, mayShare: boolean): Promise<string> {
+  const { deploymentId, inputs: given, versionId = null, origin, starter } = request
   const { trigger = null, id: starterId = null, name: starterName = null } = starter ?? {}
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
   const inputs = JSON.stringify(given)
   if (!origin) {
-    const [row] = await sql<{ id: string }[]>`
-      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
-        project_version_id)
-      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
-        coalesce(${versionId ?? null}::int, released_version(
-          ${deploymentId}, ${idempotencyKey ?? null}, ${inputs}::text::jsonb))
-      where ${isStaying(sql, deploymentId)} returning id`
-    return idOf(row)
+    const { idempotencyKey = null, insert } = request
+    const by = { trigger, starterId, starterName }
+    const run = { deploymentId, inputs, versionId, idempotencyKey, ...by }
+    return idOf(mayShare && insert ? await insert(run) : (await insertRuns(sql, [run]))[0])
   }
   const { id, action } = origin
   const [row] = await sql<{ id: string }[]>`
@@ -191,19 +191,11 @@ async function insertRun(
     from executions
     where id = ${id} and deployment_id = ${deploymentId} and ${isStaying(sql, deploymentId)}
     returning id`
-  return idOf(row)
+  return idOf(row?.id)
 }
 
-/** Holds unless the automation is being deleted. */
-const isStaying = (sql: Queryable, deploymentId: number) => sql`
-  not exists (
-    select from crew_settings
-    where deployment_id = ${deploymentId} and removing_since is not null)
-  and not exists (
-    select from deployments where id = ${deploymentId} and deleting_since is not null)`
-
-function idOf(row: { readonly id: string } | undefined): string {
-  if (row) return row.id
+function idOf(id: string | undefined): string {
+  if (id !== undefined) return id
   throw new AppError('conflict', 'The automation is being deleted: it takes no more runs.')
 }
 

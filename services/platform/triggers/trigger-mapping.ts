@@ -79,9 +79,9 @@ interface Mapped {
  */
 export function mapDelivery({ filter, deliveryPath, inputs }: Mapping, facts: Facts): Mapped {
   const json = { body: toJson(facts.body), headers: { ...facts.headers } }
-  const source = { json, charactersLeft: INPUTS_CHARACTERS_MAX }
   try {
     return callBounded(MAPPING_MS, () => {
+      const source = { json, charactersLeft: INPUTS_CHARACTERS_MAX }
       const deliveryId = deliveryPath === null ? undefined : find(deliveryPath, json)
       const isWanted = filter === null || readCondition(filter).query([json]).length > 0
       return { deliveryId, inputs: isWanted ? fillAll(inputs, source) : undefined }

@@ -85,6 +85,12 @@ export async function takeLines(
     returning l.webhook_id, l.execution_id, l.lease_id`
 }
 
+/** Returns true while a webhook has a message to send, now or later. */
+export async function hasLines(sql: Queryable): Promise<boolean> {
+  const lines = await sql`select from webhook_lines limit 1`
+  return lines.length > 0
+}
+
 const held = (sql: Queryable, { webhookId, executionId, leaseId }: WebhookLine) => sql`
   webhook_id = ${webhookId} and execution_id = ${executionId} and lease_id = ${leaseId}`
 

@@ -20,6 +20,8 @@ import { LOOK_SECONDS, reconcileCrew } from './reconcile-crew.ts'
 const CONCURRENCY = 16
 /** Finds crews whose time has come, and covers a lost notification. */
 const POLL_MS = 5000
+/** One look follows all runs that were queued in this time. */
+const SLEEPERS_MS = 500
 /** The wait after trouble that is not the crew's fault. */
 const TROUBLE_SECONDS = 30
 
@@ -67,18 +69,28 @@ export function startReconciler({ pollMs = POLL_MS, ...deps }: ReconcilerDeps): 
     log,
   })
   const { wake } = loop
+  let waking: NodeJS.Timeout | undefined
+  function wakeSoon(): void {
+    waking = undefined
+    wake()
+  }
   const changed = (id: string): void => {
     passes.get(id)?.()
     wake()
   }
   const stopListening = [
     listen(sql, { channel: 'crew_deployments', hear: changed, onOpen: wake, log }),
-    // A run may wait for a crew that sleeps.
-    listen(sql, { channel: 'execution_queued', hear: wake, log }),
+    // A run may wait for a crew that sleeps, and takes longer to come up.
+    listen(sql, {
+      channel: 'execution_queued',
+      hear: () => void (waking ??= setTimeout(wakeSoon, SLEEPERS_MS)),
+      log,
+    }),
   ]
   return {
     async stop() {
       for (const stop of stopListening) stop()
+      clearTimeout(waking)
       await loop.stop(0)
       await host?.stop()
     },

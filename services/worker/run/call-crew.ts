@@ -156,7 +156,8 @@ function interrupted(url: string): Ending {
   return { outcome: 'released', failure, delaySeconds: REPLACED_DELAY_SECONDS }
 }
 
-function endingOf(event: KeptEvent): Ending | undefined {
+/** Returns the ending that an event announces, if it is the last one of its run. */
+export function endingOf(event: CrewEvent | OtherEvent): Ending | undefined {
   if (event.type === 'handed_over') return HANDED_OVER
   if (event.type === 'approval_requested') {
     const { step, task, output } = event

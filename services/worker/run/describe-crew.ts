@@ -5,6 +5,9 @@ import { readBounded } from '../../shared/http/read-bounded.ts'
 
 const ANSWER_MS = 5000
 const BYTES_MAX = 65_536
+/** The time for which what a crew can do is known. */
+const KNOWN_MS = 1000
+const CREWS_MAX = 1000
 
 /** The statuses of a proxy, or of a crew that starts or stops: trying again may help. */
 export const UNAVAILABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
@@ -31,6 +34,23 @@ export async function listCapabilities({ url, signal }: Asked): Promise<readonly
     if (UNAVAILABLE.has(status)) throw new Error(`it answers HTTP ${status}`)
     return parse(text)
   })
+}
+
+/** Asks crews what they can do. */
+export type Describe = typeof listCapabilities
+
+/** Creates the one that asks each crew once a second at the most. */
+export function createDescribe(now = () => performance.now()): Describe {
+  const known = new Map<string, { capabilities: readonly string[]; until: number }>()
+  return async (asked) => {
+    const found = known.get(asked.url)
+    if (found && now() < found.until) return found.capabilities
+    const capabilities = await listCapabilities(asked)
+    if (known.size >= CREWS_MAX) known.clear()
+    // One that says nothing may only have started.
+    if (capabilities.length > 0) known.set(asked.url, { capabilities, until: now() + KNOWN_MS })
+    return capabilities
+  }
 }
 
 /** Nothing is known of a crew whose answer is too long. */

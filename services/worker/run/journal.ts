@@ -16,6 +16,8 @@ import type { JournalEntries, StepRecord } from '../../platform/runs/journal-ent
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { endingOf } from './call-crew.ts'
+import type { Ending } from './ending.ts'
 import type { ProgressWriter } from './progress-writer.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
 import type { WrittenFile } from '../../platform/runs/run-artifacts.ts'
@@ -47,12 +49,16 @@ export interface JournalWriter {
   ): Promise<{ booking?: Booking | undefined } | false>
   /** Returns true once a step finished in this attempt. */
   advanced(): boolean
+  /** Waits for the last commit, and returns the ending that was committed with it, if one was. */
+  ended(): Promise<Ending | undefined>
 }
 
 /** Events, and the calls of models that begin with them, where budgets may apply. */
 export interface JournalEntry {
   readonly events: readonly (CrewEvent | OtherEvent)[]
   readonly calls?: readonly PlannedCall[] | undefined
+  /** A run that its crew completed ends in the same commit. */
+  readonly endsRun?: boolean
 }
 
 interface JournalDeps {
@@ -68,6 +74,9 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
   let hasAdvanced = false
   const started = new Map<string, StepRecord>()
   const stored = new Set<string>()
+  const storeFiles = openFileStore(sql, run)
+  let ended: Ending | undefined
+  let writing: Promise<unknown> = Promise.resolve()
 
   function toEntries(events: readonly (CrewEvent | OtherEvent)[]): JournalEntries {
     const steps = new Map<string, StepRecord>()
@@ -86,12 +95,40 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
     return { events: noted, steps: [...steps.values()], parts }
   }
 
-  /** Stores files one after the other, before their events: who hears of a file can read it. */
+  return {
+    advanced: () => hasAdvanced,
+    async ended() {
+      await writing.catch(() => {})
+      return ended
+    },
+    async append({ events, calls, endsRun = false }, signal) {
+      const completion = endsRun ? completionOf(events) : undefined
+      const entries = { ...toEntries(events), calls, completion }
+      if (entries.events.length === 0 && entries.steps.length === 0) return {}
+      try {
+        await storeFiles(events, signal)
+        const written = writer.write(entries, signal)
+        writing = written
+        const { state, booking } = await written
+        if (state !== 'written') return false
+        ended = completion
+        return { booking }
+      } catch (thrown) {
+        if (!isRefused(thrown)) throw thrown
+        log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
+        return {}
+      }
+    },
+  }
+}
+
+/** Stores files one after the other, before their events: who hears of a file can read it. */
+function openFileStore(sql: Database, run: LeasedRun) {
   let storing: Promise<void> = Promise.resolve()
-  async function storeFiles(
+  return async (
     events: readonly (CrewEvent | OtherEvent)[],
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<void> => {
     const files = artifactsOf(events)
     const patience = { forMs: LEASE_SECONDS * 1000, signal }
     const before = storing.catch(() => {})
@@ -101,23 +138,11 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
         : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
     return storing
   }
+}
 
-  return {
-    advanced: () => hasAdvanced,
-    async append({ events, calls }, signal) {
-      const entries = { ...toEntries(events), calls }
-      if (entries.events.length === 0 && entries.steps.length === 0) return {}
-      try {
-        await storeFiles(events, signal)
-        const { state, booking } = await writer.write(entries, signal)
-        return state === 'written' && { booking }
-      } catch (thrown) {
-        if (!isRefused(thrown)) throw thrown
-        log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
-        return {}
-      }
-    },
-  }
+function completionOf(events: readonly (CrewEvent | OtherEvent)[]) {
+  const ending = events.map(endingOf).find((each) => each !== undefined)
+  return ending?.outcome === 'completed' ? ending : undefined
 }
 
 /** What a step asks, as it is stored. */

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { createBell } from '../../shared/bell.ts'
+import type { Bell } from '../../shared/bell.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,20 +14,28 @@ interface Turning {
   readonly name: string
   /** Does a part of what there is to do, and returns how much; 0 when nothing is left. */
   readonly turn: () => Promise<number>
-  readonly everyMs: number
+  /** The pause when nothing is left. */
+  readonly everyMs: number | (() => number)
   readonly log: Log
 }
 
 const GIVE_UP_EVERY_MS = 10_000
+/** The pause after a look that failed. */
+const RETRY_MS = 2000
 /**
  * The shortest time between the beginnings of two looks: runs that end in it are followed together.
  * A worker that waits for work looks at once.
  */
 const PACE_MS = 10
+/** Up to so much later a call to work is answered, so that not all workers look at once. */
+const JITTER_MS = 2
+/** The same for one whom others forestall. */
+const JITTER_MAX_MS = 32
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
-  readonly take: (limit: number) => Promise<Work[]>
+  /** Takes work; calls `rest` with the time for which there will be none. */
+  readonly take: (limit: number, rest: (ms: number) => void) => Promise<Work[]>
   /** Ends what workers were lost with too often. */
   readonly giveUp?: () => Promise<number>
   readonly run: (work: Work, signals: LoopSignals) => Promise<void>
@@ -35,6 +44,11 @@ export interface LoopDeps<Work> {
   readonly concurrency: number
   /** The longest time between two looks at the queue. */
   readonly pollMs: number
+  /**
+   * The time for which places that become free wait for others, up to a half of all, while there is
+   * more work than places: one look fills them all. @default 0
+   */
+  readonly gatherMs?: number
   readonly log: Log
 }
 
@@ -48,7 +62,7 @@ export interface LoopSignals {
 
 /** A running loop. */
 export interface Loop {
-  /** Looks at the queue now. */
+  /** Looks at the queue, a little later than others. */
   readonly wake: () => void
   readonly running: () => number
   /** The time since the last look at the queue ended, successful or not. */
@@ -61,11 +75,12 @@ export interface Loop {
 export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   const { concurrency, pollMs, log } = deps
   const running = new Set<Promise<unknown>>()
-  const { signals, pause, drain } = createSignals(concurrency)
+  const { signals, end } = createSignals(concurrency)
   const bell = createBell()
+  const places = watchPlaces(bell, running, deps)
+  const giveUp = nowAndThen(deps)
   let stopping = false
   let cameRoundAt = performance.now()
-  let gaveUpAt = -Infinity
 
   function begin(work: Work): void {
     // What a look brings after the worker was stopped goes back into the queue.
@@ -74,46 +89,96 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
       .finally(() => {
         running.delete(ending)
-        bell.ring()
+        places.freed()
       })
     running.add(ending)
   }
 
-  async function look(): Promise<void> {
+  /** Looks at the queue, and returns when to do so again at the latest. */
+  async function look(): Promise<number> {
+    let sleepMs = pollMs
     try {
-      if (performance.now() - gaveUpAt > GIVE_UP_EVERY_MS) {
-        gaveUpAt = performance.now()
-        const lost = (await deps.giveUp?.()) ?? 0
-        if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
-      }
+      await giveUp()
       const room = stopping ? 0 : concurrency - running.size
-      if (room > 0) for (const work of await deps.take(room)) begin(work)
+      const rest = (ms: number): void => void (sleepMs = Math.min(ms, pollMs))
+      const found = room > 0 ? await deps.take(room, rest) : []
+      places.looked(found.length, room)
+      for (const work of found) begin(work)
     } catch (thrown) {
+      sleepMs = Math.min(pollMs, RETRY_MS)
       log.warn({ reason: toError(thrown).message }, 'the queue cannot be read; trying again')
     }
+    return sleepMs
   }
 
   async function goRound(): Promise<void> {
     while (!stopping) {
-      await Promise.all([look(), sleep(PACE_MS)])
+      const [sleepMs] = await Promise.all([look(), sleep(PACE_MS)])
       cameRoundAt = performance.now()
-      if (!stopping) await bell.wait(pollMs)
+      if (!stopping) await bell.wait(sleepMs)
     }
   }
 
   const ended = goRound()
   return {
-    wake: bell.ring,
+    wake: places.wake,
     running: () => running.size,
     idleMs: () => performance.now() - cameRoundAt,
     async stop(drainMs) {
       stopping = true
-      pause.abort(new Error('the worker stops'))
       bell.ring()
-      const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
-      await ended
-      await Promise.all(running)
-      clearTimeout(timer)
+      await end(drainMs, () => ended.then(() => Promise.all(running)))
+    },
+  }
+}
+
+/** Returns what gives lost work up, when it was not asked to a moment ago. */
+function nowAndThen({ giveUp, log }: Pick<LoopDeps<unknown>, 'giveUp' | 'log'>) {
+  let gaveUpAt = -Infinity
+  return async (): Promise<void> => {
+    if (!giveUp || performance.now() - gaveUpAt <= GIVE_UP_EVERY_MS) return
+    gaveUpAt = performance.now()
+    const lost = await giveUp()
+    if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
+  }
+}
+
+/** Rings the bell for places that became free, and for work that came. */
+function watchPlaces(
+  bell: Bell,
+  running: ReadonlySet<unknown>,
+  { concurrency, gatherMs = 0 }: Pick<LoopDeps<unknown>, 'concurrency' | 'gatherMs'>,
+) {
+  /** The last look found work for all places. */
+  let hasMore = false
+  let gathering: NodeJS.Timeout | undefined
+  /** Few workers are enough for little work: those that find some when they are called. */
+  let jitterMs = JITTER_MS
+  let calling: NodeJS.Timeout | undefined
+  let isCalled = false
+  function ring(): void {
+    clearTimeout(gathering)
+    gathering = undefined
+    bell.ring()
+  }
+  function answer(): void {
+    calling = undefined
+    isCalled = true
+    ring()
+  }
+  return {
+    looked: (found: number, room: number): void => {
+      hasMore = found === room
+      if (isCalled) jitterMs = found > 0 ? JITTER_MS : Math.min(2 * jitterMs, JITTER_MAX_MS)
+      isCalled = false
+    },
+    freed: (): void => {
+      if (!hasMore || running.size <= concurrency / 2) ring()
+      else gathering ??= setTimeout(ring, gatherMs)
+    },
+    wake: (): void => {
+      if (running.size < concurrency) calling ??= setTimeout(answer, Math.random() * jitterMs)
+      else hasMore = true
     },
   }
 }
@@ -123,7 +188,16 @@ function createSignals(concurrency: number) {
   const drain = new AbortController()
   // Each run listens; Node would take more than ten for a leak.
   setMaxListeners(concurrency * 3, pause.signal, drain.signal)
-  return { signals: { pause: pause.signal, drain: drain.signal }, pause, drain }
+  return {
+    signals: { pause: pause.signal, drain: drain.signal },
+    /** Tells all runs to pause, and those that are there after the time to let go. */
+    end: async (drainMs: number, ended: () => Promise<unknown>): Promise<void> => {
+      pause.abort(new Error('the worker stops'))
+      const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
+      await ended()
+      clearTimeout(timer)
+    },
+  }
 }
 
 /** Does what there is to do again and again, with a pause when nothing is left. */
@@ -143,7 +217,8 @@ export function keepTurning({ name, turn, everyMs, log }: Turning): { stop(): Pr
         const reason = toError(thrown).message
         if (!signal.aborted) log.warn({ reason }, `${name} failed; trying again`)
       })
-      await sleep(everyMs, undefined, { signal }).catch(() => {})
+      const pauseMs = typeof everyMs === 'number' ? everyMs : everyMs()
+      await sleep(pauseMs, undefined, { signal }).catch(() => {})
     }
   }
 

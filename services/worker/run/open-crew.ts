@@ -17,6 +17,7 @@ import { postLines } from '../../shared/http/post-lines.ts'
 import type { LineAnswer } from '../../shared/http/post-lines.ts'
 import { readLines } from '../../shared/http/read-lines.ts'
 import { listCapabilities, UNAVAILABLE } from './describe-crew.ts'
+import type { Describe } from './describe-crew.ts'
 
 /** The deadline of a kickoff: a crew answers it at once, long before its first model call ends. */
 const ANSWER_MS = 10_000
@@ -33,6 +34,8 @@ export interface CrewCall {
   /** The tokens that the crew may know, the likeliest first. */
   readonly tokens: readonly string[]
   readonly request: JournaledKickoff
+  /** For runs without finished steps. @default asks each time */
+  readonly describe?: Describe | undefined
   /** Lends the files that the inputs name to a call. @default there are none */
   readonly withFiles?:
     | (<Result>(use: (files: KickoffFiles) => Promise<Result>) => Promise<Result>)
@@ -101,9 +104,11 @@ function unreachable(
 
 /** Posts the kickoff, with one token after the other until the crew accepts one. */
 async function post(call: CrewCall): Promise<Answer> {
-  const { signal, request, withFiles } = call
+  const { signal, request, withFiles, describe = listCapabilities } = call
   try {
-    const capabilities = await listCapabilities(call)
+    // What has finished was paid for: a crew that was replaced this moment would do it again.
+    const ask = request.journal.length > 0 ? listCapabilities : describe
+    const capabilities = await ask(call)
     const isJournaled = capabilities.includes(JOURNAL_CAPABILITY)
     if (!isJournaled && request.journal.length > 0) {
       return { ok: false, failure: withoutJournal(call) }

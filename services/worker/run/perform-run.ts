@@ -1,6 +1,7 @@
 import type { Booking } from '../../platform/budgets/budget-booking.ts'
 import { LEASE_SECONDS, LOST_ATTEMPTS_MAX } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun } from '../../platform/runs/run-queue.ts'
+import type { RunFailure } from '../../platform/runs/run-errors.ts'
 import { loadJournal } from '../../platform/runs/run-steps.ts'
 import { crewTokens } from '../../shared/crew-token.ts'
 import { deadline } from '../../shared/deadline.ts'
@@ -8,6 +9,7 @@ import { AppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { isDatabaseUnavailable } from '../../shared/postgres/failures.ts'
 import { callCrew } from './call-crew.ts'
+import type { Describe } from './describe-crew.ts'
 import { DATABASE_UNAVAILABLE, failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
 import type { HandFiles } from './hand-files.ts'
@@ -31,8 +33,11 @@ import type { TextRelay } from './text-relay.ts'
 /** The attempts without a finished step after which an interrupted run ends with an error. */
 const ATTEMPTS_MAX = 20
 
-const NOT_DEPLOYED =
-  'The crew has no address: it was not deployed. Look at the status of its automation.'
+const NOTHING_DONE = { steps: [], advancedIn: 0 } as const
+const NOT_DEPLOYED: RunFailure = {
+  code: 'crew_not_deployed',
+  message: 'The crew has no address: it was not deployed. Look at the status of its automation.',
+}
 
 /** The means by which a worker performs runs, the same for each run. */
 export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps {
@@ -43,6 +48,8 @@ export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number
   readonly handFiles: HandFiles
+  /** @default asks crews each time */
+  readonly describe?: Describe
   readonly texts: Pick<TextRelay, 'attend' | 'pass'>
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
@@ -69,9 +76,11 @@ export async function performRun(
   const hold = holdRun(deps, run, signals)
   const commit = committer(journal, hold)
   let advancedIn = run.attempt
-  const ending = await follow()
+  const followed = await follow()
+  const ended = await journal.ended()
+  const ending = ended ?? followed
   await budget.close()
-  const outcome = await settleRun(deps, run, { ending, isDraining: signals.pause.aborted })
+  const outcome = ended?.outcome ?? (await settleRun(deps, run, { ending, ...signals }))
   hold.release()
   const failure = 'failure' in ending ? ending.failure : undefined
   trace.end({ failure, isOver: isOver(outcome, signals) })
@@ -89,13 +98,12 @@ export async function performRun(
   }
 
   async function act(signal: AbortSignal): Promise<Ending> {
-    if (run.url === null) return failed('crew_not_deployed', NOT_DEPLOYED)
     const prepared = await prepare(deps, run, { budget, signal })
     if ('outcome' in prepared) return prepared
     advancedIn = prepared.advancedIn
     let refused = ''
     const ending = await callCrew({
-      url: run.url,
+      url: prepared.url,
       request: prepared.request,
       signal,
       pause: signals.pause,
@@ -124,6 +132,7 @@ const surroundings = (
 ): Omit<Parameters<typeof callCrew>[0], 'url' | 'request' | 'signal' | 'pause' | 'onEvents'> => ({
   tokens: crewTokens(deps, run.crewAutomationId),
   withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
+  describe: deps.describe,
   patienceMs: deps.crewPatienceMs,
   silenceMs: deps.silenceMs,
   onOpen(tell, ended) {
@@ -165,18 +174,22 @@ async function prepare(
 }
 
 async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
+  const { url } = run
+  if (url === null) return { failure: NOT_DEPLOYED }
   const found = await resolveModels(deps, run)
   if ('failure' in found) return found
   const { names, ...models } = found
   const resolved = await resolveConnections(deps, run, signal)
   if ('failure' in resolved) return resolved
-  const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
+  const { steps, advancedIn } = run.mayHaveSteps
+    ? await loadJournal(deps.sql, run.id)
+    : NOTHING_DONE
   const { id: kickoff_id, inputs, definition, projectVersionId: version } = run
   const journal = [...steps]
   const { connections } = resolved
   const tokens = Object.keys(connections).length === 0 ? {} : { connections }
   const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
-  return { request, advancedIn, resolved, names }
+  return { url, request, advancedIn, resolved, names }
 }
 
 /** Returns true for a version that takes files. */

@@ -17,9 +17,26 @@ import type { Database } from '../../shared/postgres/database.ts'
 export interface ModelDeps extends SecretKeys {
   readonly sql: Database
   readonly readVariable: ReadVariable
+  /** @default by a statement each time */
+  readonly connectionsOf?: (organizationId: number) => Promise<readonly Connection[]>
 }
 
 type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
+
+/** Lists the connections of an organization for all runs that ask at a time, after they asked. */
+export function shareConnections(sql: Database): NonNullable<ModelDeps['connectionsOf']> {
+  const asked = new Map<number, Promise<readonly Connection[]>>()
+  async function list(organizationId: number): Promise<readonly Connection[]> {
+    await new Promise(setImmediate)
+    asked.delete(organizationId)
+    return listConnectionsForModels(sql, organizationId)
+  }
+  return (organizationId) => {
+    const listing = asked.get(organizationId) ?? list(organizationId)
+    asked.set(organizationId, listing)
+    return listing
+  }
+}
 
 /** The endpoints of a run's models, and the names of the connections that they are from. */
 interface ResolvedModels {
@@ -37,8 +54,10 @@ export async function resolveModels(
   { organizationId, definition }: Pick<LeasedRun, 'organizationId' | 'definition'>,
 ): Promise<ResolvedModels | { failure: RunFailure }> {
   const isOwn = isOwnCrew(definition)
-  const needed = isOwn ? 'all' : modelsOf(definition)
-  const connections = await listConnectionsForModels(deps.sql, organizationId, needed)
+  const needed = isOwn ? undefined : modelsOf(definition)
+  const { connectionsOf = (of: number) => listConnectionsForModels(deps.sql, of) } = deps
+  const all = needed?.length === 0 ? [] : await connectionsOf(organizationId)
+  const connections = all.filter(({ model }) => needed?.includes(model) ?? true)
   if (connections.length === 0) return { names: {} }
   const models: [string, ModelEndpoint][] = []
   for (const connection of connections) {

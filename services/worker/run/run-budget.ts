@@ -101,11 +101,17 @@ function bookInOrder(calls: ModelCalls, isLimited: () => Promise<boolean>) {
   /** Calls are booked in the order of their events; commits of these overlap. */
   let planned: Promise<unknown> = Promise.resolve()
   let booked: Promise<unknown> = Promise.resolve()
+  /** What is booked after a commit may have warnings, which no run that ended takes. */
+  let wasLimited = false
 
   /** Returns the calls to reserve for with the commit; undefined when no budget applies. */
   async function plan(events: readonly KeptEvent[], patience: Patience) {
-    if (!events.some(concernsCalls)) return undefined
-    const begun = (await retryStatement(isLimited, patience)) ? calls.plan(events) : []
+    const hasCalls = events.some(concernsCalls)
+    if (!hasCalls && !events.some(({ type }) => type === 'crew_completed')) return undefined
+    const limited = await retryStatement(isLimited, patience)
+    wasLimited ||= limited
+    if (!hasCalls) return undefined
+    const begun = limited ? calls.plan(events) : []
     return begun.length > 0 || calls.hasReserved() ? begun : undefined
   }
 
@@ -127,7 +133,8 @@ function bookInOrder(calls: ModelCalls, isLimited: () => Promise<boolean>) {
     const patience = { forMs: LEASE_SECONDS * 1000, signal }
     const planning = planned.then(() => plan(events, patience))
     planned = planning.catch(() => {})
-    const committed = commit({ events, calls: await planning }, signal)
+    const entry = { events, calls: await planning, endsRun: !wasLimited }
+    const committed = commit(entry, signal)
     const booking = Promise.all([committed, booked]).then(([each]) =>
       book(events, { commit, signal, patience, booking: each }),
     )

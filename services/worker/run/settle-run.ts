@@ -22,9 +22,9 @@ const RETRY_DELAY_SECONDS = 2
 export async function settleRun(
   { sql, log }: { readonly sql: Database; readonly log: Log },
   run: LeasedRun,
-  { ending, isDraining }: { readonly ending: Ending; readonly isDraining: boolean },
+  { ending, pause }: { readonly ending: Ending; readonly pause: AbortSignal },
 ): Promise<Outcome> {
-  const forMs = isDraining ? DRAINING_SETTLE_MS : SETTLE_MS
+  const forMs = pause.aborted ? DRAINING_SETTLE_MS : SETTLE_MS
   try {
     const isStored = await deadline({ name: 'The database', timeoutMs: forMs }, (signal) =>
       retryStatement(() => store(sql, run, ending), { forMs, signal }),

@@ -1,5 +1,5 @@
 import { createWebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
-import { releaseLine, takeLines } from '../../platform/webhooks/webhook-outbox.ts'
+import { hasLines, releaseLine, takeLines } from '../../platform/webhooks/webhook-outbox.ts'
 import type {
   OutboxLimits,
   WebhookAttempt,
@@ -14,8 +14,10 @@ import { sendLine } from './send-line.ts'
 
 /** The lines that one worker sends at a time. */
 const CONCURRENCY = 16
-/** Finds what became due again, and covers a lost notification. */
-const POLL_MS = 2000
+/** Covers a lost notification. */
+const POLL_MS = 10_000
+/** Finds what became due again, while something waits. */
+const RETRIES_MS = 2000
 const TRY_MS = 15_000
 /** Longer than a try: each message renews it. Lines of a worker that died wait for so long. */
 const LEASE_SECONDS = 20
@@ -32,7 +34,7 @@ export interface SenderDeps {
   readonly limits?: OutboxLimits
   /** @default 15_000 */
   readonly tryMs?: number
-  /** @default 2_000 */
+  /** @default 10_000 */
   readonly pollMs?: number
 }
 
@@ -56,7 +58,11 @@ export function startWebhookSender({
   const keys = createWebhookKeys(secrets.secretKeyBase, secrets.previousSecretKeyBase)
   const deps = { sql, guard, keys, onAttempt, timeoutMs: tryMs, limits }
   const loop = startLoop<WebhookLine>({
-    take: (limit) => takeLines(sql, { limit, leaseSeconds: limits.leaseSeconds }),
+    async take(limit, rest) {
+      const lines = await takeLines(sql, { limit, leaseSeconds: limits.leaseSeconds })
+      if (lines.length === 0 && (await hasLines(sql))) rest(RETRIES_MS)
+      return lines
+    },
     run: (line, signals) => sendLine(deps, line, signals),
     putBack: (line) => releaseLine(sql, line),
     concurrency: CONCURRENCY,

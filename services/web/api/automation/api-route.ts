@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { Log } from '../../../shared/log.ts'
+import type { InsertRun } from '../../../platform/runs/insert-runs.ts'
 import type { QueueRoom } from '../../../platform/runs/queue-room.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../../context.ts'
@@ -18,6 +19,7 @@ export interface ApiRouteDeps {
   readonly texts: TextWatch
   readonly takeTurn: TakeTurn
   readonly queue: QueueRoom
+  readonly insert: InsertRun
   readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
 }
 

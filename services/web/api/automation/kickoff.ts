@@ -18,7 +18,7 @@ export const kickoffRoute: ApiRoute = {
   method: 'POST',
   path: '/kickoff',
   async answer(c, deps) {
-    const { sql, queue } = deps
+    const { sql, queue, insert } = deps
     const { automation } = c.var
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
@@ -26,8 +26,8 @@ export const kickoffRoute: ApiRoute = {
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
     const starter = toStarter(c.var.actor, 'api')
     const admit = queue.of(automation.organizationId)
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
-    const id = await kickoff(sql, request)
+    const by = { idempotencyKey, starter, admit, insert }
+    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, ...by })
     return startedRun(c, deps, id)
   },
 }

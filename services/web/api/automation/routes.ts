@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { createRunInserter } from '../../../platform/runs/insert-runs.ts'
 import type { Gate } from '../../gate/access-token/gate.ts'
 import type { AuthorizedCall, WebDeps } from '../../context.ts'
 import { createTurns } from '../../http/file-uploads.ts'
@@ -49,6 +50,7 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   const { config, sql, log, stopping, texts, queue } = deps
   const watch = createRunWatch({ sql, log, stopping })
   const takeTurn = createTurns()
+  const insert = createRunInserter(sql)
   const routes = new Hono<AuthorizedCall>()
   const base = automationPath(config, ':automationId')
   const oauth = oauthBearer({ sql, gate, now: Date.now })
@@ -58,7 +60,7 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   }
   for (const { method, path, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate[method])
-    const route = { sql, config, log, watch, texts, takeTurn, queue }
+    const route = { sql, config, log, watch, texts, takeTurn, queue, insert }
     routes.on(method, `${base}${path}`, (c) => answer(c, route))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }

@@ -70,7 +70,7 @@ function createGifts(
       return `platform=${url.href}`
     },
     async modelHostsOf(organizationId) {
-      const connections = await listConnectionsForModels(sql, organizationId, 'all')
+      const connections = await listConnectionsForModels(sql, organizationId)
       const models = connections.flatMap((each) => {
         const connection = { ...each, hasKey: each.sealedKey !== null }
         const url = usageOf(connection, read).chatUrl

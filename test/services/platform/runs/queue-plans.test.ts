@@ -1,6 +1,12 @@
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
-import { completeRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
+import { listConnectionsForModels } from '../../../../services/platform/connections/llm-connections.ts'
+import { insertRuns } from '../../../../services/platform/runs/insert-runs.ts'
+import { encodeEntries } from '../../../../services/platform/runs/journal-entries.ts'
+import type { JournalEntries } from '../../../../services/platform/runs/journal-entries.ts'
+import { recordTogether } from '../../../../services/platform/runs/record-progress.ts'
+import { completeRun, renewLease, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
+import { loadJournal } from '../../../../services/platform/runs/run-steps.ts'
 import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import { arrayTypes } from '../../../../services/shared/postgres/arrays.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
@@ -14,14 +20,9 @@ const ROWS_MAX = 100
 
 const at = useDatabase()
 
-/** They grow with what waits, and with the automations. */
-const LARGE = new Set([
-  'executions',
-  'deployments',
-  'crew_deployments',
-  'queue_lines',
-  'queue_organizations',
-])
+/** They grow with what waits and what was done, and with the automations. */
+const TABLES = 'executions|deployments|crew_deployments|queue_lines|queue_organizations'
+const LARGE = new RegExp(`^(${TABLES}|(execution_events|run_\\w+)_\\d+)$`)
 
 /** A part of a plan, as PostgreSQL explains it. */
 interface Node {
@@ -57,11 +58,20 @@ async function fill(sql: Database): Promise<void> {
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
 
+/** As a worker has them for what runs report. */
+const LOOKUPS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}
+
 /** Opens a connection that keeps the plans of all statements, those of functions too. */
-async function openExplaining() {
+async function openExplaining(connection: Readonly<Record<string, string>> = {}) {
   const plans: Explained[] = []
   const sql = postgres(at.url, {
     max: 1,
+    connection,
     fetch_types: false,
     types: arrayTypes,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel }, undefined: null },
@@ -84,7 +94,7 @@ function wasteOf({ Plan: plan, 'Query Text': text }: Explained): string[] {
     const { 'Node Type': type, 'Relation Name': table = '' } = node
     const rows = node['Actual Rows'] * node['Actual Loops']
     const removed = (node['Rows Removed by Filter'] ?? 0) * node['Actual Loops']
-    const isWhole = type === 'Seq Scan' && LARGE.has(table)
+    const isWhole = type === 'Seq Scan' && LARGE.test(table)
     const isMuch = rows > ROWS_MAX || removed > ROWS_MAX
     return isWhole || isMuch
       ? [`${type} of ${table}: ${rows} rows, ${removed} removed: ${text}`]
@@ -92,15 +102,52 @@ function wasteOf({ Plan: plan, 'Query Text': text }: Explained): string[] {
   })
 }
 
+const RESULT = { output: '', usage: { inputTokens: 0, outputTokens: 0 } }
+const at0 = '2026-01-01T00:00:00.000Z'
+
+/** All that a run reports at the end, and what came before. */
+const reports: readonly JournalEntries[] = (['started', 'finished'] as const).map(
+  (state, position) => ({
+    events: [{ position, event: { type: 'noted' } }],
+    steps: [
+      {
+        key: 'a',
+        kind: 'tool',
+        name: 'a',
+        path: ['a'],
+        state,
+        startedAt: at0,
+        ...(state === 'finished' ? { endedAt: at0, result: '' } : {}),
+      },
+    ],
+    completion: state === 'finished' ? RESULT : undefined,
+  }),
+)
+
 /** All that happens to a run. */
-async function takeAndEnd(sql: Database): Promise<void> {
+async function takeAndEnd(sql: Database, journal: Database): Promise<void> {
   const [first] = await sql<[{ id: number }]>`select min(id) as id from deployments`
   await kickoff(sql, { deploymentId: first.id, inputs: {} })
+  const rest = { versionId: null, idempotencyKey: null }
+  const by = { trigger: 'api', starterId: null, starterName: null }
+  const another = { deploymentId: first.id, inputs: '{}', ...rest, ...by }
+  await insertRuns(
+    sql,
+    Array.from({ length: 10 }, () => another),
+  )
   for (const limit of [1, 10]) {
     const runs = await takeRuns(sql, limit)
     expect(runs).toHaveLength(limit)
-    for (const run of runs) {
-      await completeRun(sql, run, { output: '', usage: { inputTokens: 0, outputTokens: 0 } })
+    await listConnectionsForModels(sql, runs[0]?.organizationId ?? 0)
+    await loadJournal(sql, runs[0]?.id ?? '')
+    for (const entries of reports.map(encodeEntries)) {
+      const written = runs.slice(1).map((lease) => ({ lease, entries }))
+      const states = await recordTogether(journal, written)
+      expect(states.every(({ state }) => state === 'written')).toBe(true)
+    }
+    for (const run of runs.slice(0, 1)) {
+      await renewLease(sql, run)
+      await completeRun(sql, run, RESULT)
     }
   }
 }
@@ -111,6 +158,7 @@ describe('what the queue reads', () => {
     async (what) => {
       await at.sql`delete from executions`
       const { sql, plans } = await openExplaining()
+      const journal = await openExplaining(LOOKUPS)
       await seedAutomation(sql, { organization: 'Acme', slug: 'first' })
       if (what === 'something') await at.sql`analyze`
       await at.sql`
@@ -122,10 +170,11 @@ describe('what the queue reads', () => {
         select id, '{}' from deployments, generate_series(1, ${WAITING / AUTOMATIONS})`
       await at.sql`select settle_queue(3)`
       plans.length = 0
-      await takeAndEnd(sql)
-      await sql.end()
+      await takeAndEnd(sql, journal.sql)
+      await Promise.all([sql.end(), journal.sql.end()])
       expect(plans.length).toBeGreaterThan(50)
-      expect(plans.flatMap(wasteOf)).toEqual([])
+      expect(journal.plans.length).toBeGreaterThan(50)
+      expect([...plans, ...journal.plans].flatMap(wasteOf)).toEqual([])
     },
   )
 })

@@ -135,6 +135,19 @@ describe('the queue of runs', () => {
     expect(await at.takeOne()).toMatchObject({ attempt: 2, lostAttempts: 0 })
   })
 
+  it('says when a run becomes due, or a worker counts as lost', async () => {
+    const seconds: number[] = []
+    const look = () =>
+      takeRuns(at.sql, 2, (nextMs) => seconds.push(Math.ceil(nextMs / 10_000) * 10))
+    await look()
+    await at.enqueue()
+    const [taken] = await look()
+    if (!taken) throw new Error('nothing was taken')
+    expect(await releaseRun(at.sql, taken, 60)).toBe(true)
+    await look()
+    expect(seconds).toEqual([Infinity, 30, 60])
+  })
+
   it('keeps the place in line of a run that was handed over', async () => {
     const first = await at.enqueue()
     const taken = await at.takeOne()

@@ -17,6 +17,7 @@ const run: LeasedRun = {
   automationId: '00000000-0000-4000-8000-000000000003',
   deploymentId: 1,
   projectVersionId: 1,
+  mayHaveSteps: false,
   automationName: 'Research',
   slug: 'research',
   organizationId: 1,
@@ -76,6 +77,44 @@ describe('the loop of a worker', () => {
     await expect.poll(() => limits).toEqual([5, 5])
     await loop.stop(1000)
     expect(limits).toEqual([5, 5])
+  })
+
+  it('fills several places at once while there is more work than places', async () => {
+    const limits: number[] = []
+    const ends: (() => void)[] = []
+    const loop = loopWith({
+      concurrency: 4,
+      gatherMs: 60_000,
+      async take(limit) {
+        limits.push(limit)
+        return Array.from({ length: limits.length === 1 ? limit : 0 }, () => run)
+      },
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    await expect.poll(() => ends).toHaveLength(4)
+    ends[0]?.()
+    await expect.poll(loop.running).toBe(3)
+    ends[1]?.()
+    await expect.poll(() => limits.slice(0, 2)).toEqual([4, 2])
+    // Now that there is no more, each place counts.
+    ends[2]?.()
+    await expect.poll(() => limits.at(-1)).toBe(3)
+    ends[3]?.()
+    await loop.stop(1000)
+  })
+
+  it('looks again when it was told that there will be something', async () => {
+    let looks = 0
+    const loop = loopWith({
+      async take(_, rest) {
+        looks += 1
+        rest(looks < 3 ? 1 : Infinity)
+        return []
+      },
+    })
+    await expect.poll(() => looks).toBe(3)
+    await loop.stop(1000)
+    expect(looks).toBe(3)
   })
 
   it('goes on when the queue cannot be read, and when a run raises', async () => {

@@ -18,6 +18,7 @@ const run: LeasedRun = {
   automationId: AUTOMATION,
   deploymentId: 1,
   projectVersionId: 1,
+  mayHaveSteps: false,
   automationName: 'weather',
   slug: 'weather',
   organizationId: 1,

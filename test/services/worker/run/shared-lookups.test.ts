@@ -1,0 +1,47 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { createLlmConnection } from '../../../../services/platform/connections/llm-connections.ts'
+import { createDescribe } from '../../../../services/worker/run/describe-crew.ts'
+import { shareConnections } from '../../../../services/worker/run/resolve-models.ts'
+import { useOneAutomation } from '../../platform/one-automation.ts'
+
+const at = useOneAutomation()
+
+describe('the connections of an organization', () => {
+  it('are listed once for all that ask at a time, and after they asked', async () => {
+    const { organizationId } = at.automation
+    const fields = { provider: 'openai_compatible', baseUrl: 'https://llm.example', organizationId }
+    const connectionsOf = shareConnections(at.sql)
+    const [one, other] = [connectionsOf(organizationId), connectionsOf(organizationId)]
+    expect(await one).toBe(await other)
+    expect(await one).toEqual([])
+    await createLlmConnection(at.sql, { ...fields, name: 'main', model: 'm' })
+    expect(await connectionsOf(organizationId)).toMatchObject([{ name: 'main' }])
+    expect(await connectionsOf(organizationId + 1)).toEqual([])
+  })
+})
+
+describe('what crews can do', () => {
+  it('is asked once a second at the most, and again when the crew gave no answer', async () => {
+    let asked = 0
+    const server = createServer((_request, response) => {
+      asked += 1
+      response.writeHead(asked === 1 ? 503 : 200)
+      response.end(JSON.stringify({ contract: 2, name: 'Crew', capabilities: ['journal'] }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    let time = 0
+    const ask = createDescribe(() => time)
+    const { signal } = new AbortController()
+    await expect(ask({ url, signal })).rejects.toThrow('503')
+    for (; time < 1000; time += 250) expect(await ask({ url, signal })).toEqual(['journal'])
+    expect(asked).toBe(2)
+    await ask({ url, signal })
+    expect(asked).toBe(3)
+    server.closeAllConnections()
+    server.close()
+  })
+})
