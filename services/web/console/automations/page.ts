@@ -1,9 +1,11 @@
 import { html } from 'hono/html'
+import type { AutomationSummary } from '../../../platform/automations/automation-summary.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { ListedRun } from '../../../platform/runs/run-list.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { count, duration, plural, relativeTime } from '../frame/format.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
@@ -11,6 +13,7 @@ import {
   automationReason,
   csrfField,
   emptyState,
+  factList,
   noticeBox,
   problemBox,
   viewAll,
@@ -29,6 +32,7 @@ export interface AutomationPage {
   /** The newest ones. */
   readonly runs: readonly ListedRun[]
   readonly runsTotal: number
+  readonly summary: AutomationSummary
   readonly notice?: string | undefined
   /** A form that was refused, with what was typed. */
   readonly startForm?: StartForm | undefined
@@ -40,12 +44,53 @@ export function automationPage(view: AutomationPage): Html {
   return page(
     { title: automation.name, session, current: '/automations' },
     html`${automationHead({ automation, tab: 'runs' })} ${noticeBox(notice)}
-      ${automationReason(automation)}
+      ${automationReason(automation)} ${summarySection(view)}
       <div class="columns side-first">
         <div>${runsSection(view)}</div>
         <div>${startSection({ ...view, form: view.startForm })}</div>
       </div>`,
   )
+}
+
+/** How it did in the last seven days, and what starts it; nothing before its first run. */
+function summarySection({ automation, summary, runsTotal }: AutomationPage): Html | string {
+  if (runsTotal === 0) return ''
+  const { ended, failed, medianSeconds, slowSeconds, tokens } = summary
+  return factList('statistics five', [
+    [
+      'Succeeded in 7 days',
+      ended === 0
+        ? '–'
+        : html`${Math.floor(((ended - failed) / ended) * 100)} %
+            <small>${count(failed)} of ${count(ended)} failed</small>`,
+    ],
+    [
+      'Median time',
+      medianSeconds === null
+        ? '–'
+        : html`${duration(medianSeconds * 1000)}
+            <small>95 % within ${duration((slowSeconds ?? medianSeconds) * 1000)}</small>`,
+    ],
+    ['Tokens a run', tokens === null ? '–' : count(Math.round(tokens))],
+    ['Version', versionFact(summary)],
+    ['Starts and messages', setUp(summary, `/automations/${automation.automationId}`)],
+  ])
+}
+
+function versionFact({ version, sharedVersion, percent }: AutomationSummary): Html | string {
+  if (version === null) return '–'
+  if (sharedVersion === null) return count(version)
+  return html`${count(version)} <small>${count(sharedVersion)} takes ${percent} %</small>`
+}
+
+/** What starts runs, and what hears of them, with the way there. */
+function setUp({ schedules, nextAt, triggers, webhooks }: AutomationSummary, path: string): Html {
+  return html`<small
+    ><a href="${path}/schedules">${plural(schedules, 'schedule')}</a>${
+      nextAt ? html` (next ${relativeTime(nextAt)})` : ''
+    }, <a href="${path}/triggers">${plural(triggers, 'trigger')}</a>,
+    <a href="${path}/webhooks">${plural(webhooks, 'webhook')}</a></small
+  >`
 }
 
 function runsSection({ automation, runs, runsTotal }: AutomationPage): Html {

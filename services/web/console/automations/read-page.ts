@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { summarizeAutomation } from '../../../platform/automations/automation-summary.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { inputFields } from '../../../platform/definitions/crew-inputs.ts'
@@ -18,10 +19,11 @@ export type ReadAutomationPage = (
 export function createPageReader({ sql }: WebDeps): ReadAutomationPage {
   return async (c, automation) => {
     const filter = { organizationId: automation.organizationId, deploymentId: automation.id }
-    const [definition, runs, counts] = await Promise.all([
+    const [definition, runs, counts, summary] = await Promise.all([
       getDefinition(sql, automation),
       listNewestRuns(sql, filter, RUNS_SHOWN),
       countRuns(sql, filter),
+      summarizeAutomation(sql, automation),
     ])
     return {
       session: c.var.session,
@@ -30,6 +32,7 @@ export function createPageReader({ sql }: WebDeps): ReadAutomationPage {
       fields: inputFields(definition),
       runs,
       runsTotal: sumOf(counts),
+      summary,
     }
   }
 }

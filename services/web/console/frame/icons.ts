@@ -7,6 +7,10 @@ const PATHS = {
     '<circle cx="10" cy="4.5" r="2"/><circle cx="4.5" cy="15" r="2"/>' +
     '<circle cx="15.5" cy="15" r="2"/><path d="M9 6.4 5.6 13M11 6.4l3.4 6.6M6.7 15h6.6"/>',
   key: '<circle cx="6.5" cy="10" r="3.5"/><path d="M10 10h7.5M14.5 10v3M17.5 10v2"/>',
+  plug: '<path d="M7 3v4M13 3v4M5 7h10v3a5 5 0 0 1-10 0zM10 15v3"/>',
+  building: '<path d="M4 17V4h8v13M12 8h4v9M2.5 17h15M7 7.5h2M7 11h2M7 14.2h2"/>',
+  flag: '<path d="M5 17V3.5M5 4.5h9.5l-2 3.5 2 3.5H5"/>',
+  person: '<circle cx="10" cy="6.8" r="3"/><path d="M4 17a6 6 0 0 1 12 0"/>',
   play: '<path d="M6 4.2v11.6L15.5 10z"/>',
   link:
     '<path d="M8.2 11.8a3 3 0 0 0 4.3 0l3-3a3 3 0 0 0-4.3-4.3l-.9.9' +

@@ -29,8 +29,8 @@ interface Entry {
   readonly role?: Role
   /** Only for admins of the organization. */
   readonly isOfAdmins?: true
-  /** The first one of several that belong together. */
-  readonly isFirst?: true
+  /** The name of the group that begins with it. */
+  readonly group?: string
   /** Only where there is a trace collector. */
   readonly isOfTraces?: true
 }
@@ -42,9 +42,9 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/executions', name: 'Runs', icon: 'runs' },
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
-  { path: '/budgets', name: 'Budgets', icon: 'gauge', isFirst: true },
+  { path: '/budgets', name: 'Budgets', icon: 'gauge', group: 'Organization' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
-  { path: '/connections', name: 'Connections', icon: 'key' },
+  { path: '/connections', name: 'Connections', icon: 'plug' },
   { path: '/tools-packages', name: 'Tool packages', icon: 'package' },
   { path: '/static-tokens', name: 'Tokens', icon: 'key' },
   { path: '/settings/organization/members', name: 'Members', icon: 'people' },
@@ -55,14 +55,14 @@ const NAVIGATION: readonly Entry[] = [
     name: 'Platform health',
     icon: 'pulse',
     role: 'platform-admin',
-    isFirst: true,
+    group: 'Platform',
   },
-  { path: '/admin/organizations', name: 'Organizations', icon: 'link', role: 'platform-admin' },
-  { path: '/admin/users', name: 'Users', icon: 'people', role: 'platform-admin' },
+  { path: '/admin/organizations', name: 'Organizations', icon: 'building', role: 'platform-admin' },
+  { path: '/admin/users', name: 'Users', icon: 'person', role: 'platform-admin' },
   {
     path: '/admin/feature-flags',
     name: 'Feature flags',
-    icon: 'settings',
+    icon: 'flag',
     role: 'platform-admin',
   },
 ]
@@ -90,14 +90,13 @@ export function page(frame: Frame, body: Html): Html {
             <nav aria-label="Main">
               ${entriesFor(session).map(
                 (entry) =>
-                  html`<a
-                    href="${entry.path}"
-                    ${entry.isFirst ? html`class="first"` : ''}
-                    ${entry.path === current ? html`aria-current="page"` : ''}
-                    >${icon(entry.icon)}<span>${entry.name}</span>${
-                      entry.path === '/approvals' ? waiting(session) : ''
-                    }</a
-                  >`,
+                  html`${entry.group ? html`<span class="group">${entry.group}</span>` : ''}<a
+                      href="${entry.path}"
+                      ${entry.path === current ? html`aria-current="page"` : ''}
+                      >${icon(entry.icon)}<span>${entry.name}</span>${
+                        entry.path === '/approvals' ? waiting(session) : ''
+                      }</a
+                    >`,
               )}
             </nav>
             ${account(session)}
