@@ -19,6 +19,7 @@ import { accountRoutes } from './console/account/routes.ts'
 import { approvalRoutes } from './console/approvals/routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './api/automation/routes.ts'
+import { createRunWatch } from './api/automation/run-watch.ts'
 import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
@@ -38,6 +39,7 @@ import { runTextRoutes } from './console/runs/text-routes.ts'
 import { healthDebugRoutes } from './diagnostics/endpoint.ts'
 import { testLlmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
+import { mcpRoutes } from './api/mcp/routes.ts'
 import { openApiRoutes } from './api/openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
 import { platformHealthRoutes } from './diagnostics/page/routes.ts'
@@ -112,6 +114,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
     ...createLimits(options),
     mailer: openMailer(options.config),
+    watch: createRunWatch(options),
     texts: createTextWatch(options),
     notices: new Map(),
   }
@@ -151,6 +154,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', passwordRoutes(deps, passwords))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
+  app.route('/', mcpRoutes(deps, gate))
   for (const routes of PAGES) app.route('/', routes(deps))
   const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun))
   for (const noun of [...paged, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))

@@ -4,6 +4,7 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import type { Actor } from '../platform/audit/audit.ts'
 import type { Automation } from '../platform/automations/automations.ts'
+import type { Reach } from '../platform/automations/startable-automations.ts'
 import type { QueueRoom } from '../platform/runs/queue-room.ts'
 import type { Session } from '../platform/people/sessions.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
@@ -17,6 +18,7 @@ import type { SeenAdministrators } from './gate/callers/seen-administrators.ts'
 import type { Mailer } from './mail/mailer.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import type { WebConfig } from './env.ts'
+import type { RunWatch } from './api/automation/run-watch.ts'
 import type { TextWatch } from './run-texts/text-watch.ts'
 
 /** The dependencies of the routes. */
@@ -32,6 +34,8 @@ export interface WebDeps extends WebOptions {
   readonly queue: QueueRoom
   /** Sends links; absent without a mail server. */
   readonly mailer?: Mailer | undefined
+  /** Wakes calls that wait for a run. */
+  readonly watch: RunWatch
   /** Brings what the models of runs write. */
   readonly texts: TextWatch
   /** What people are told when something is done, by its name in addresses. */
@@ -90,6 +94,18 @@ export interface SignedIn {
 export interface AuthorizedCall {
   Bindings: Partial<HttpBindings>
   Variables: RequestVariables & { automation: Automation; actor: Actor }
+}
+
+/** A call of the automations as tools, whose bearer token was accepted. */
+export interface McpCall {
+  Bindings: Partial<HttpBindings>
+  Variables: RequestVariables & {
+    /** What the token opens. */
+    reach: Reach
+    /** The automation that the path names, in place of it. */
+    automation: Automation
+    actor: Actor
+  }
 }
 
 /** A caller on behalf of a whole organization: a person, or a token of it. */

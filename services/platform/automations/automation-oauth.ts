@@ -108,6 +108,20 @@ export async function findCallableAutomation(
 }
 
 /**
+ * The settings of the one organization of an installation that has no other, beside the platform's
+ * own. With several, none is found: a token does not choose whose settings it has to meet.
+ */
+export async function findOnlyAutomationOauth(
+  sql: Queryable,
+): Promise<(AutomationOauth & { readonly organizationId: number }) | undefined> {
+  const [found] = await sql<(AutomationOauth & { organizationId: number })[]>`
+    select o.organization_id, ${columns(sql)}
+    from automation_oauth o join organizations on organizations.id = o.organization_id
+    where not internal and (select count(*) from organizations where not internal) = 1`
+  return found
+}
+
+/**
  * The authorization servers that any organization uses, with their scopes. At most two: more than
  * one is nobody's business.
  */

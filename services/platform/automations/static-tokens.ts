@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { hashOf } from './static-token-use.ts'
 import { UNLIMITED } from './token-limits.ts'
-import type { TokenLimits, TokenScope } from './token-limits.ts'
+import type { TokenLimits } from './token-limits.ts'
 import { contains, idOfCursor, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
 
@@ -41,8 +42,6 @@ interface NewStaticToken extends Partial<TokenLimits> {
 const columns = (sql: Queryable) => sql`
   t.id, t.name, t.last_four, t.deployment_id, t.created_at, t.last_used_at, t.last_used_address,
   t.scopes, t.expires_at, t.networks::text[] as networks`
-
-const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /**
  * Recognizes a static token by its shape. The shape alone decides how a bearer token is verified.
@@ -91,91 +90,6 @@ export async function createStaticToken(
 /** Issues a token and returns its secret. */
 export const issueStaticToken = async (sql: Queryable, token: NewStaticToken): Promise<string> =>
   (await createStaticToken(sql, token)).secret
-
-/** How a token is used. */
-export interface TokenUse {
-  /** What it has to be for: one of these. */
-  readonly scopes: readonly TokenScope[]
-  /** Where the call comes from; undefined where that is not known. */
-  readonly address: string | undefined
-}
-
-/** Why a token that is known opens nothing. */
-export type TokenRefusal = 'token_expired' | 'address_not_allowed' | 'insufficient_scope'
-
-/** A token that was found, and what keeps it from being used, if anything does. */
-type FoundToken<Token> = Token & { readonly refusal: TokenRefusal | undefined }
-
-interface Checked {
-  readonly scopes: readonly TokenScope[]
-  readonly isExpired: boolean
-  readonly isElsewhere: boolean
-  readonly isStale: boolean
-}
-
-const checks = (sql: Queryable, { address }: Pick<TokenUse, 'address'>) => sql`
-  t.scopes, coalesce(t.expires_at <= now(), false) as is_expired,
-  t.networks <> '{}' and not coalesce(${address ?? null}::inet <<= any (t.networks), false)
-    as is_elsewhere,
-  coalesce(t.last_used_at < now() - interval '1 minute', true) as is_stale`
-
-function refusalOf(token: Checked, { scopes }: TokenUse): TokenRefusal | undefined {
-  if (token.isExpired) return 'token_expired'
-  if (token.isElsewhere) return 'address_not_allowed'
-  return scopes.some((each) => token.scopes.includes(each)) ? undefined : 'insufficient_scope'
-}
-
-/** Marks a token as used, at most once a minute. */
-async function useToken<Token extends { readonly id: number }>(
-  sql: Queryable,
-  found: (Token & Checked) | undefined,
-  use: TokenUse,
-): Promise<FoundToken<Token> | undefined> {
-  if (!found) return undefined
-  const refusal = refusalOf(found, use)
-  if (refusal === undefined && found.isStale) {
-    await sql`
-      update static_tokens set last_used_at = now(), last_used_address = ${use.address ?? null}
-      where id = ${found.id}`
-  }
-  return { ...found, refusal }
-}
-
-/** Returns the token if it is one for the automation. Undefined for any other token. */
-export async function findAutomationToken(
-  sql: Queryable,
-  token: string,
-  { automation, ...use }: TokenUse & { automation: { id: number; organizationId: number } },
-): Promise<FoundToken<Pick<StaticToken, 'id' | 'name'>> | undefined> {
-  const [found] = await sql<(Pick<StaticToken, 'id' | 'name'> & Checked)[]>`
-    select t.id, t.name, ${checks(sql, use)} from static_tokens t
-    where t.token_hash = ${hashOf(token)} and t.revoked_at is null
-      and t.organization_id = ${automation.organizationId}
-      and (t.deployment_id is null or t.deployment_id = ${automation.id})`
-  return useToken(sql, found, use)
-}
-
-/** The organization that a token opens as a whole. */
-interface OrganizationToken {
-  readonly id: number
-  readonly name: string
-  readonly organizationId: number
-  /** The platform's own organization. */
-  readonly internal: boolean
-}
-
-/** Returns the organization of a token that is valid for all of it. */
-export async function findOrganizationToken(
-  sql: Queryable,
-  token: string,
-  use: TokenUse,
-): Promise<FoundToken<OrganizationToken> | undefined> {
-  const [found] = await sql<(OrganizationToken & Checked)[]>`
-    select t.id, t.name, t.organization_id, o.internal, ${checks(sql, use)}
-    from static_tokens t join organizations o on o.id = t.organization_id
-    where t.token_hash = ${hashOf(token)} and t.revoked_at is null and t.deployment_id is null`
-  return useToken(sql, found, use)
-}
 
 /**
  * Returns the tokens that may call an automation, or with the id null all of the organization's,

@@ -28,7 +28,13 @@ export function answerNotFound(c: Context): Response | Promise<Response> {
 export function answerError(deps: WebDeps): ErrorHandler<WebApp> {
   const { log, config } = deps
   const recordRefusal = createRefusals(deps)
-  const apis = [`/${config.PLATFORM_API_PREFIX}/api/`, '/designer/v2/', '/tools/', '/hooks/']
+  const apis = [
+    `/${config.PLATFORM_API_PREFIX}/api/`,
+    '/designer/v2/',
+    '/tools/',
+    '/hooks/',
+    '/mcp',
+  ]
   return function onError(thrown, c) {
     const error = isDatabaseUnavailable(thrown) ? databaseAway(thrown) : toAppError(thrown)
     const { requestId, wide, session, actor } = c.var

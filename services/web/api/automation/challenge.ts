@@ -9,7 +9,7 @@ export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource'
 const CLAIM_LIST = `${CLIENT_CLAIMS.slice(0, -1).join(', ')} and ${CLIENT_CLAIMS.at(-1)}`
 
 /** Reasons that the bearer of a token that is ours, or well signed, may learn. */
-type Disclosed = DisclosedReason | 'address_not_allowed'
+type Disclosed = DisclosedReason | 'address_not_allowed' | 'client_not_bound'
 
 /** Their texts; constant, so that no claim is ever echoed. */
 const DISCLOSED: Readonly<Record<Disclosed, string>> = {
@@ -25,6 +25,7 @@ const DISCLOSED: Readonly<Record<Disclosed, string>> = {
   invalid_client_claim: `A claim of ${CLAIM_LIST} is not a client identifier.`,
   client_claim_conflict: `The claims ${CLAIM_LIST} differ.`,
   automation_not_bound: 'The automation has no OAuth Client ID.',
+  client_not_bound: 'No automation is bound to this OAuth client.',
   client_mismatch: 'The automation is bound to another OAuth client.',
   insufficient_scope: 'The token lacks the scope that this call asks for.',
   address_not_allowed: 'The token may not be used from this address.',

@@ -54,7 +54,7 @@ const STREAM_HEADERS = {
 }
 
 /** The one whose calls count together: the bearer of a token. */
-export const callerOf = (c: Context<AuthorizedCall>): string =>
+export const callerOf = (c: Context): string =>
   createHash('sha256')
     .update(c.req.header('authorization') ?? '')
     .digest('base64')

@@ -1,8 +1,10 @@
+import type { CallableAutomation } from '../../../platform/automations/automation-oauth.ts'
+import type { Automation } from '../../../platform/automations/automations.ts'
 import { recordClient } from '../../../platform/automations/client-sightings.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import type { Gate, Verdict } from '../../gate/access-token/gate.ts'
+import type { Gate, TokenContext, Verdict } from '../../gate/access-token/gate.ts'
 import type { Reason } from '../../gate/access-token/rule.ts'
-import type { BearerScheme } from './bearer.ts'
+import type { BearerResult, BearerScheme } from './bearer.ts'
 
 /** Refusals of a client that may be good elsewhere: its id helps people who bind automations. */
 const CLIENT_REASONS: readonly Reason[] = [
@@ -26,7 +28,11 @@ interface OauthBearerOptions {
  * Accepts access tokens of the organization's own identity provider, by OAuth 2.0 client
  * credentials (SPEC 5.2, 5.3).
  */
-export function oauthBearer({ sql, gate, now }: OauthBearerOptions): BearerScheme {
+export function oauthBearer({
+  sql,
+  gate,
+  now,
+}: OauthBearerOptions): BearerScheme<CallableAutomation, Automation> {
   const record = createSightings(sql, now)
   return {
     name: 'oauth',
@@ -37,20 +43,31 @@ export function oauthBearer({ sql, gate, now }: OauthBearerOptions): BearerSchem
         await gate.refuse(token)
         return { ok: false, reason: 'oauth_off' }
       }
-      const verdict = await gate.decide(token, {
-        organizationId: automation.organizationId,
-        settings: oauth,
-        boundClient: automation.oauthClientId,
-      })
-      const client = clientOf(verdict)
-      if (client !== undefined) await record(automation.id, client)
-      if (!verdict.accepted) return { ok: false, reason: verdict.reason, client }
-      return {
-        ok: true,
-        client,
-        by: { kind: 'client', id: client ?? null, name: client ?? 'an unnamed client' },
-      }
+      const { organizationId, oauthClientId: boundClient } = automation
+      const context = { organizationId, settings: oauth, boundClient }
+      const result = toOauthResult(await gate.decide(token, context), context, automation)
+      if (result.client !== undefined) await record(automation.id, result.client)
+      return result
     },
+  }
+}
+
+/** Says what the gate decided about a token, and what it opens. */
+export function toOauthResult<Opened>(
+  verdict: Verdict,
+  { organizationId, settings }: TokenContext,
+  opened: Opened,
+): BearerResult<Opened> {
+  const client = clientOf(verdict)
+  if (!verdict.accepted) {
+    return { ok: false, reason: verdict.reason, scope: settings.scope, client }
+  }
+  const name = client ?? 'an unnamed client'
+  return {
+    ok: true,
+    client,
+    by: { kind: 'client', id: client ?? null, name, organizationId },
+    opened,
   }
 }
 

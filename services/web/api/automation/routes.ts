@@ -7,22 +7,17 @@ import { refuseMethod } from '../../http/refuse-method.ts'
 import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
 import { artifactRoute, artifactsRoute } from './artifacts.ts'
+import { createAutomationDoors } from './automation-door.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
 import { eventsRoute } from './events.ts'
 import { filesRoute } from './files.ts'
 import { inputsRoute, openApiRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
-import { oauthBearer } from './oauth-bearer.ts'
-import { createRunWatch } from './run-watch.ts'
 import { resumeRoute } from './resume.ts'
 import { runsRoute } from './runs.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
-import { findAutomationToken, isStaticToken } from '../../../platform/automations/static-tokens.ts'
-import type { TokenScope } from '../../../platform/automations/token-limits.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
-import type { BearerScheme } from './bearer.ts'
 
 const ROUTES: readonly ApiRoute[] = [
   kickoffRoute,
@@ -47,16 +42,15 @@ const ROUTES: readonly ApiRoute[] = [
  * methods.
  */
 export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
-  const { config, sql, log, stopping, texts, queue } = deps
-  const watch = createRunWatch({ sql, log, stopping })
+  const { config, sql, log, watch, texts, queue } = deps
   const takeTurn = createTurns()
   const insert = createRunInserter(sql)
   const routes = new Hono<AuthorizedCall>()
   const base = automationPath(config, ':automationId')
-  const oauth = oauthBearer({ sql, gate, now: Date.now })
+  const doorFor = createAutomationDoors(sql, gate)
   const authenticate = {
-    GET: requireBearer(deps, [staticBearer(sql, 'read'), oauth]),
-    POST: requireBearer(deps, [staticBearer(sql, 'kickoff'), oauth]),
+    GET: requireBearer(deps, doorFor('read')),
+    POST: requireBearer(deps, doorFor('kickoff')),
   }
   for (const { method, path, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate[method])
@@ -65,29 +59,4 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }
   return routes
-}
-
-/** An automation that owns no token. */
-const NOWHERE = { id: 0, organizationId: 0 }
-
-/**
- * Accepts static bearer tokens, the default mode of the automation API (SPEC 5.2), for calls that
- * take a scope.
- */
-function staticBearer(sql: Database, scope: TokenScope): BearerScheme {
-  return {
-    name: 'static_token',
-    recognizes: isStaticToken,
-    async verify(token, callable, address) {
-      const { automation, oauth } = callable ?? {}
-      const isOff = oauth?.enabled === true && !oauth.staticTokensAllowed
-      // The same statement with or without an automation: the time tells nothing either.
-      const target = automation && !isOff ? automation : NOWHERE
-      const use = { automation: target, scopes: [scope], address }
-      const found = await findAutomationToken(sql, token, use)
-      if (!found) return { ok: false, reason: isOff ? 'static_tokens_off' : 'unknown_static_token' }
-      if (found.refusal !== undefined) return { ok: false, reason: found.refusal, scope }
-      return { ok: true, by: { kind: 'token', id: String(found.id), name: found.name } }
-    },
-  }
 }

@@ -11,7 +11,7 @@ const FOLLOWERS_OF_CALLER_MAX = 50
 const LOOK_ANYWAY_MS = 60_000
 
 /** What a follower waits for: any event, or a change of the run's status. */
-type RunChange = 'event' | 'status'
+export type RunChange = 'event' | 'status'
 
 /** A call that follows a run. */
 export interface Follower {

@@ -7,6 +7,7 @@ import type { AuthorizedCall } from '../../context.ts'
 import { RETRY_AFTER_SECONDS } from './api-route.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { callerOf } from './events.ts'
+import { followRun } from './follow-run.ts'
 import { getRun } from './get-run.ts'
 import { readWhole } from './read-whole.ts'
 import { isOver, statusDocument } from './run-status.ts'
@@ -27,7 +28,7 @@ export const statusRoute: ApiRoute = {
     const first = await getRun(c, deps.sql)
     const run =
       waitMs > 0 && !isOver(first) && first.status !== 'waiting'
-        ? await awaitEnd(c, deps, waitMs)
+        ? await awaitEnd(c, deps, { first, waitMs })
         : first
     const tasks = await listRunTasks(deps.sql, run)
     const answer = c.json(statusDocument(run, tasks, await waitsOf(deps, run)))
@@ -46,29 +47,13 @@ async function waitsOf({ sql }: ApiRouteDeps, { id, status }: Run): Promise<Wait
 /** Too many calls wait already: then the run is told as it is. */
 async function awaitEnd(
   c: Context<AuthorizedCall>,
-  { sql, watch }: ApiRouteDeps,
-  waitMs: number,
+  deps: ApiRouteDeps,
+  { first, waitMs }: { readonly first: Run; readonly waitMs: number },
 ): Promise<Run> {
-  const endAt = performance.now() + waitMs
-  const runId = c.req.param('kickoffId')?.toLowerCase() ?? ''
-  const follower = watch.follow({ runId, caller: callerOf(c), change: 'status' })
-  if (typeof follower === 'string') return getRun(c, sql)
+  const { automation } = c.var
   const { signal } = c.req.raw
-  try {
-    for (;;) {
-      const run = await getRun(c, sql)
-      const leftMs = endAt - performance.now()
-      if (
-        isOver(run) ||
-        run.status === 'waiting' ||
-        leftMs <= 0 ||
-        signal.aborted ||
-        follower.isStopping()
-      )
-        return run
-      await follower.changed(leftMs, signal)
-    }
-  } finally {
-    follower.leave()
-  }
+  const run = { automation, runId: first.id, caller: callerOf(c), signal }
+  let last = first
+  for await (const seen of followRun(deps, { ...run, change: 'status', waitMs })) last = seen
+  return last
 }

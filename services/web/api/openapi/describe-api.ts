@@ -7,6 +7,7 @@ import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { TRIGGER_PATHS, TRIGGER_SCHEMAS } from './triggers.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
+import { mcpPaths } from './mcp.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
 import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
@@ -46,6 +47,7 @@ export function describeApi(config: Config) {
     security: [{ bearer: [] }],
     paths: {
       ...automationPaths(config),
+      ...mcpPaths(config),
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
       ...TRIGGER_PATHS,

@@ -1,8 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import {
-  findOrganizationToken,
-  isStaticToken,
-} from '../../../platform/automations/static-tokens.ts'
+import { findOrganizationToken } from '../../../platform/automations/static-token-use.ts'
+import { isStaticToken } from '../../../platform/automations/static-tokens.ts'
 import { bearerToken } from '../../../shared/http/bearer-token.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { singleHeader } from '../../../shared/http/single-header.ts'
@@ -13,7 +11,7 @@ import { limitCall } from './call-limits.ts'
 import { exactAddress } from './client-address.ts'
 import { isSame, requireSameOrigin } from './forms.ts'
 import { readSession } from './session.ts'
-import type { TokenRefusal } from '../../../platform/automations/static-tokens.ts'
+import type { TokenRefusal } from '../../../platform/automations/static-token-use.ts'
 import type { TokenScope } from '../../../platform/automations/token-limits.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { scopesAt } from '../../resources/rights.ts'

@@ -4,13 +4,13 @@ import {
   isStaticToken,
   createStaticToken,
   endStaticToken,
-  findAutomationToken,
   findStaticToken,
   issueStaticToken,
   listStaticTokens,
   revokeStaticToken,
 } from '../../../../services/platform/automations/static-tokens.ts'
-import type { TokenUse } from '../../../../services/platform/automations/static-tokens.ts'
+import { findAutomationToken } from '../../../../services/platform/automations/static-token-use.ts'
+import type { TokenUse } from '../../../../services/platform/automations/static-token-use.ts'
 import { readNetworks } from '../../../../services/platform/automations/token-limits.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'

@@ -421,6 +421,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   }),
 
   'POST /platform/api/v1/crew/:automationId/kickoff': RUN,
+  'POST /platform/api/v1/crew/:automationId/mcp': RUN,
+  'POST /mcp': RUN,
   'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/retry': RUN,
   'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/fork': RUN,
   'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/rerun': RUN,

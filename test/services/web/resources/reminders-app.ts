@@ -5,6 +5,7 @@ import { createBadTokens } from '../../../../services/web/gate/callers/bad-token
 import { createLimits } from '../../../../services/web/gate/callers/create-limits.ts'
 import { createRights } from '../../../../services/web/gate/callers/rights.ts'
 import { createSeenAdministrators } from '../../../../services/web/gate/callers/seen-administrators.ts'
+import { createRunWatch } from '../../../../services/web/api/automation/run-watch.ts'
 import { designerRoutes } from '../../../../services/web/api/designer/routes.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { webEnv } from '../../../../services/web/env.ts'
@@ -31,6 +32,7 @@ export async function openReminders({ sql, url }: Platform): Promise<Hono<WebApp
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(config.TRUSTED_PROXIES),
     ...createLimits(options),
+    watch: createRunWatch(options),
     texts: createTextWatch(options),
     notices: new Map(),
   }

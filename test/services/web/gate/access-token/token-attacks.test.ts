@@ -417,6 +417,30 @@ describe('hostile tokens (SPEC 5.2, 5.3, 7)', () => {
     expect(await call(make())).toMatchObject({ status: 200, fetches: 0 })
   })
 
+  it('each row has the same status at the addresses of MCP', async () => {
+    const { sql, rival, service } = oauth
+    const alone = (internal: boolean) =>
+      sql`update organizations set internal = ${internal} where id = ${rival.organizationId}`
+    const statusAt = async (url: string, token: string): Promise<number> => {
+      const headers = { ...newCaller(token), 'content-type': 'application/json' }
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+      return (await fetch(url, { method: 'POST', body, headers })).status
+    }
+    const refused = [...undisclosed, ...disclosed].map(([, , make]) => [401, make] as const)
+    const unscoped = scopeless.map(([, changes]) => [403, withClaims(changes)] as const)
+    const accepted = good.map(([, make]) => [200, make] as const)
+    await alone(true)
+    for (const [status, make] of [...refused, ...unscoped, ...accepted]) {
+      const token = make()
+      const seen = [
+        await statusAt(`${service.url}/mcp`, token),
+        await statusAt(oauth.api('mcp'), token),
+      ]
+      expect(seen, token).toEqual([status, status])
+    }
+    await alone(false)
+  })
+
   it('J21 an automation without a client accepts no client, not even "" (SPEC 5.3.4)', async () => {
     const unbound = await call(oauth.token(), oauth.acme.digest)
     expect(unbound).toMatchObject({ status: 401, reason: 'automation_not_bound' })

@@ -30,7 +30,9 @@ beforeAll(async () => {
   platform = { ...opened, app: opened.appAt(BASE_URL, SIGN_IN) }
   fill = await fillPaths(platform)
   rights = createRights(() => platform.app)
-  routes = mountedRoutes(platform.app).filter(({ path }) => !path.startsWith('/platform/api/'))
+  const isOfOneAutomation = ({ path }: MountedRoute): boolean =>
+    path.startsWith('/platform/api/') && !path.endsWith('/mcp')
+  routes = mountedRoutes(platform.app).filter((route) => !isOfOneAutomation(route))
   for (const role of ORGANIZATION_ROLES) people.set(role, await signInAs(platform, role, role))
   people.set('nobody', await signInAs(platform, 'nobody'))
   people.set('platform-admin', await signInAs(platform, 'operator', 'platform-admin'))

@@ -1,0 +1,151 @@
+import type { Context } from 'hono'
+import { createHash } from 'node:crypto'
+import { findStartable } from '../../../platform/automations/startable-automations.ts'
+import type {
+  Reach,
+  StartableAutomation,
+} from '../../../platform/automations/startable-automations.ts'
+import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
+import { listRunTasks } from '../../../platform/runs/run-tasks.ts'
+import type { RunTask } from '../../../platform/runs/run-tasks.ts'
+import { kickoff } from '../../../platform/runs/runs.ts'
+import type { Run } from '../../../platform/runs/runs.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { isObject } from '../../../shared/is-object.ts'
+import { toStarter } from '../../gate/callers/starter.ts'
+import type { McpCall, WebDeps } from '../../context.ts'
+import { automationUrl } from '../automation/automation-urls.ts'
+import { callerOf } from '../automation/events.ts'
+import { followRun } from '../automation/follow-run.ts'
+import { readIdempotencyKey } from '../automation/kickoff-request.ts'
+import { isOver } from '../automation/run-status.ts'
+import { metaOf } from './era.ts'
+import { invalidParams } from './messages.ts'
+import type { Fields, Outcome, Progress, RpcRequest } from './messages.ts'
+import { refusedResult, toResult } from './results.ts'
+
+/** Shorter than the minute for which usual clients and proxies wait. */
+const WAIT_MS = 50_000
+/** With progress, which keeps both of them waiting. */
+const WAIT_WITH_PROGRESS_MS = 600_000
+const PROGRESS_MS = 15_000
+
+/** A request of `tools/call`. */
+export interface ToolCall {
+  readonly request: RpcRequest
+  readonly reach: Reach
+  /** The token of the progress that the caller asks for, if it reads a stream. */
+  readonly progressToken: unknown
+}
+
+/**
+ * Starts a run by a tool, once for each key, and follows it: the run goes on when the caller does
+ * not wait. What the automation does not take is a result, from which a model learns.
+ */
+export async function callTool(
+  c: Context<McpCall>,
+  deps: WebDeps,
+  call: ToolCall,
+): Promise<Outcome> {
+  const { name, arguments: given = {} } = call.request.params
+  const automation =
+    typeof name === 'string' ? await findStartable(deps.sql, call.reach, name) : undefined
+  if (!automation)
+    return invalidParams(`There is no tool ${JSON.stringify(name ?? null).slice(0, 80)}.`)
+  if (!isObject(given)) return invalidParams('"arguments" is an object with the inputs by name.')
+  try {
+    const idempotencyKey = keyOf(c, call.request)
+    const runId = await start(c, deps, { automation, given, idempotencyKey })
+    c.var.wide['automation_id'] = automation.automationId
+    c.var.wide['kickoff_id'] = runId
+    return { progress: follow(c, deps, { ...call, automation, runId }) }
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.status < 500) return { result: refusedResult(thrown) }
+    throw thrown
+  }
+}
+
+interface Start {
+  readonly automation: StartableAutomation
+  readonly given: Fields
+  readonly idempotencyKey: string | undefined
+}
+
+async function start(
+  c: Context<McpCall>,
+  { sql, queue }: WebDeps,
+  { automation, given, idempotencyKey }: Start,
+): Promise<string> {
+  const { id: deploymentId, organizationId, definition } = automation
+  const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
+  const starter = toStarter(c.var.actor, 'api')
+  const admit = queue.of(organizationId)
+  return kickoff(sql, { deploymentId, ...prepared, idempotencyKey, starter, admit })
+}
+
+/**
+ * Returns what makes two deliveries of a call the same run: the key that the caller gives, or the
+ * id of the request in a session, in which no id is used twice. It counts for that caller alone.
+ * Raises `invalid_request`.
+ */
+function keyOf(c: Context<McpCall>, { id, params }: RpcRequest): string | undefined {
+  const { idempotency_key: inMeta = c.req.header('idempotency-key') } = metaOf(params)
+  const session = c.req.header('mcp-session-id')
+  if (inMeta === undefined && session === undefined) return undefined
+  const isText = inMeta === undefined || typeof inMeta === 'string'
+  const given = isText ? inMeta : JSON.stringify(inMeta)
+  const { kind, id: caller } = c.var.actor
+  const own = readIdempotencyKey(given) ?? [session, id]
+  const text = JSON.stringify([kind, caller, own])
+  return `mcp-${createHash('sha256').update(text).digest('base64url')}`
+}
+
+interface Followed extends ToolCall {
+  readonly automation: StartableAutomation
+  readonly runId: string
+}
+
+async function* follow(
+  c: Context<McpCall>,
+  deps: WebDeps,
+  { automation, runId, progressToken }: Followed,
+): Progress {
+  const tell = createProgress(progressToken)
+  const isTold = progressToken !== undefined
+  const wait = isTold
+    ? { change: 'event' as const, waitMs: WAIT_WITH_PROGRESS_MS, lookMs: PROGRESS_MS }
+    : { change: 'status' as const, waitMs: WAIT_MS }
+  const { signal } = c.req.raw
+  let last: Run | undefined
+  for await (const run of followRun(deps, {
+    ...wait,
+    automation,
+    runId,
+    caller: callerOf(c),
+    signal,
+  })) {
+    last = run
+    if (isTold && !isOver(run)) yield tell(await listRunTasks(deps.sql, run))
+  }
+  const statusUrl = `${automationUrl(deps.config, automation.automationId)}/status/${runId}`
+  return toResult(last, { definition: automation.definition, runId, statusUrl })
+}
+
+/** Grows with each look, and is a whole number less than the tasks that are done and the next. */
+function createProgress(progressToken: unknown) {
+  let done = 0
+  let looks = 0
+  return (tasks: readonly RunTask[]): Fields => {
+    const completed = tasks.filter(({ status }) => status === 'completed').length
+    looks = completed > done ? 1 : looks + 1
+    done = Math.max(done, completed)
+    const running = tasks.find(({ status }) => status === 'running')?.task
+    const now = running === undefined ? '' : `; ${running} runs`
+    return {
+      progressToken,
+      progress: done + looks / (looks + 1),
+      ...(tasks.length > 0 && { total: tasks.length }),
+      message: `${done} of ${tasks.length} tasks are completed${now}`,
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import type { Run } from '../../../platform/runs/runs.ts'
+import type { AppError } from '../../../shared/errors.ts'
+import { isObject } from '../../../shared/is-object.ts'
+import type { Fields } from './messages.ts'
+
+interface RunFacts {
+  readonly definition: CrewDefinition
+  readonly runId: string
+  readonly statusUrl: string
+}
+
+/** Returns the result of a call that started no run. */
+export const refusedResult = ({ message, code, details }: AppError): Fields => ({
+  ...textResult(message),
+  isError: true,
+  _meta: { error: code, details },
+})
+
+/** Returns the result of a call by its run: what it said, or why it did not say anything yet. */
+export function toResult(run: Run | undefined, { definition, runId, statusUrl }: RunFacts): Fields {
+  const status = run?.status ?? 'deleted'
+  const _meta = { kickoff_id: runId, status, status_url: statusUrl }
+  if (run?.status === 'completed') return { ...outputResult(run.output ?? '', definition), _meta }
+  const isError = FAILED.has(status)
+  return { ...textResult(describe(run, { runId, statusUrl })), isError, _meta }
+}
+
+const FAILED: ReadonlySet<string> = new Set(['error', 'stopped', 'deleted'])
+
+function outputResult(output: string, { tasks }: CrewDefinition): Fields {
+  const structured = tasks.at(-1)?.output_schema && readObject(output)
+  return {
+    ...textResult(output),
+    ...(structured && { structuredContent: structured }),
+    isError: false,
+  }
+}
+
+const textResult = (text: string) => ({ content: [{ type: 'text', text }] })
+
+/** Only an object is structured content in each version of the protocol. */
+function readObject(output: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(output)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function describe(
+  run: Run | undefined,
+  { runId, statusUrl }: Pick<RunFacts, 'runId' | 'statusUrl'>,
+): string {
+  const later =
+    `Do not call the tool again: it would start another run. GET ${statusUrl} with the same ` +
+    'token has the output when it is done, and so has a call with the same idempotency key.'
+  if (!run) return `The run ${runId} was deleted.`
+  const { status, error } = run
+  if (error) return `The run ${runId} failed (${error.code}): ${error.message}`
+  if (status === 'stopped') return `The run ${runId} was stopped.`
+  return status === 'waiting'
+    ? `The run ${runId} waits for the decision of a person, or for a budget. ${later}`
+    : `The run ${runId} is not done yet. ${later}`
+}

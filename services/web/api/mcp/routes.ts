@@ -1,0 +1,164 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { randomUUID } from 'node:crypto'
+import type { Reach } from '../../../platform/automations/startable-automations.ts'
+import { AppError, toError } from '../../../shared/errors.ts'
+import type { Gate } from '../../gate/access-token/gate.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
+import { refuseMethod } from '../../http/refuse-method.ts'
+import type { McpCall, WebDeps } from '../../context.ts'
+import { createAutomationDoors } from '../automation/automation-door.ts'
+import { automationPath } from '../automation/automation-urls.ts'
+import { requireBearer } from '../automation/bearer.ts'
+import { callTool } from './call-tool.ts'
+import type { ToolCall } from './call-tool.ts'
+import { createMcpDoor, MCP_SCOPES } from './door.ts'
+import { metaOf, readEra, versionFor, VERSIONS } from './era.ts'
+import type { Era } from './era.ts'
+import { CODES, readMessage, toErrorResponse, toResponse } from './messages.ts'
+import type { Fault, Fields, Message, Outcome, Progress } from './messages.ts'
+import { listTools } from './tools.ts'
+
+const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
+const INSTRUCTIONS =
+  'Each tool starts a run of an automation and answers with its output. A run may take minutes: ' +
+  'ask for progress, and give each call a key of its own as `idempotency_key` in `_meta`, so ' +
+  'that a call that is sent twice starts one run.'
+
+/**
+ * Mounts the automations as tools of MCP: all that a token may start, and one by one. Nothing is
+ * kept between two calls.
+ */
+export function mcpRoutes(deps: WebDeps, gate: Gate): Hono<McpCall> {
+  const { sql, config } = deps
+  const routes = new Hono<McpCall>()
+  const one = `${automationPath(config, ':automationId')}/mcp`
+  routes.use('/mcp', requireBearer(deps, createMcpDoor(sql, gate)))
+  routes.use(one, requireBearer(deps, createAutomationDoors(sql, gate)(...MCP_SCOPES)))
+  routes.post('/mcp', declareRight('token'), (c) => answer(c, deps, c.var.reach))
+  routes.post(one, declareRight('token'), (c) => {
+    const { id: deploymentId, organizationId } = c.var.automation
+    return answer(c, deps, { organizationId, deploymentId, clientId: null })
+  })
+  for (const path of ['/mcp', one]) routes.all(path, refuseMethod('POST'))
+  return routes
+}
+
+async function answer(c: Context<McpCall>, deps: WebDeps, reach: Reach): Promise<Response> {
+  refuseForeignPages(c, deps)
+  const message = await readMessage(c.req.raw)
+  if ('fault' in message) return answerFault(c, undefined, message.fault)
+  const { id, method } = message
+  c.var.wide['mcp_method'] = method
+  const era = readEra(message, (name) => c.req.header(name))
+  if (typeof era === 'object') return answerFault(c, id, era)
+  // Notifications change nothing: a run goes on without its caller.
+  if (id === undefined) return c.body(null, 202)
+  const progressToken = readProgressToken(c, message)
+  const outcome = await perform(c, deps, { request: { ...message, id }, reach, era, progressToken })
+  if ('fault' in outcome) return answerFault(c, id, outcome.fault)
+  const toAnswer = (result: Fields) => toResponse(id, inEra(result, era, method))
+  if ('result' in outcome) return c.json(toAnswer(outcome.result))
+  const { progress } = outcome
+  if (progressToken === undefined) return c.json(toAnswer(await toEnd(progress)))
+  const events = toEvents(progress, (thrown) => breakOff(deps, id, thrown), toAnswer)
+  return c.body(ReadableStream.from(events), 200, STREAM_HEADERS)
+}
+
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  // Proxies of nginx's kind would keep the events back to fill their buffers.
+  'x-accel-buffering': 'no',
+}
+
+/** A page elsewhere has no business here, whatever its browser was led to (MCP, Security). */
+function refuseForeignPages(c: Context, { config }: WebDeps): void {
+  const origin = c.req.header('origin')
+  if (origin === undefined || origin === new URL(config.PLATFORM_BASE_URL).origin) return
+  throw new AppError('forbidden', 'Pages of other origins may not call this address.')
+}
+
+/** Only a caller that reads streams is told of progress. */
+function readProgressToken(c: Context, { params }: Message): unknown {
+  const { progressToken } = metaOf(params)
+  const isStream = /\btext\/event-stream\b/i.test(c.req.header('accept') ?? '')
+  const isToken = typeof progressToken === 'string' || Number.isSafeInteger(progressToken)
+  return isStream && isToken ? progressToken : undefined
+}
+
+interface Asked extends ToolCall {
+  readonly era: Era
+}
+
+/** Performs a request of one of the methods that its version has. */
+async function perform(c: Context<McpCall>, deps: WebDeps, asked: Asked): Promise<Outcome> {
+  const { request, reach, era } = asked
+  const { method, params } = request
+  const info = { capabilities: { tools: {} }, instructions: INSTRUCTIONS }
+  const serverInfo = { name: 'crew-platform', version: deps.config.PLATFORM_VERSION }
+  if (method === 'tools/call') return callTool(c, deps, asked)
+  if (method === 'tools/list') return listTools(deps.sql, reach, params)
+  if (method === 'ping') return { result: {} }
+  if (method === 'initialize' && era === 'session') {
+    // It is not kept: a client that repeats it tells its requests from those of others.
+    c.header('mcp-session-id', randomUUID())
+    return {
+      result: { protocolVersion: versionFor(params['protocolVersion']), serverInfo, ...info },
+    }
+  }
+  if (method === 'server/discover' && era === 'per-request') {
+    const _meta = { [SERVER_INFO_KEY]: serverInfo }
+    return { result: { supportedVersions: VERSIONS, ...info, _meta } }
+  }
+  const status = era === 'session' ? 200 : 404
+  return { fault: { code: CODES.unknownMethod, message: `There is no method ${method}.`, status } }
+}
+
+/** What 2026-07-28 wants of each result: nothing of it is to be kept. */
+function inEra(result: Fields, era: Era, method: string): Fields {
+  if (era === 'session') return result
+  const isListed = method === 'tools/list' || method === 'server/discover'
+  return {
+    ...result,
+    resultType: 'complete',
+    ...(isListed && { ttlMs: 0, cacheScope: 'private' }),
+  }
+}
+
+const answerFault = (c: Context, id: number | string | undefined, fault: Fault): Response =>
+  c.json(toErrorResponse(id, fault), fault.status)
+
+async function toEnd(progress: Progress): Promise<Fields> {
+  for (;;) {
+    const { done, value } = await progress.next()
+    if (done) return value
+  }
+}
+
+/** Writes progress as notifications, and the response behind them. */
+async function* toEvents(
+  progress: Progress,
+  breakOff: (thrown: unknown) => Fields,
+  toAnswer: (result: Fields) => Fields,
+): AsyncGenerator<Uint8Array, void> {
+  const encoder = new TextEncoder()
+  const toEvent = (message: Fields) =>
+    encoder.encode(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+  try {
+    for (;;) {
+      const { done, value } = await progress.next()
+      if (done) return yield toEvent(toAnswer(value))
+      yield toEvent({ jsonrpc: '2.0', method: 'notifications/progress', params: value })
+    }
+  } catch (thrown) {
+    yield toEvent(breakOff(thrown))
+  } finally {
+    await progress.return({})
+  }
+}
+
+function breakOff({ log }: WebDeps, id: number | string, thrown: unknown): Fields {
+  log.warn({ reason: toError(thrown).message }, 'a call of a tool broke off')
+  const message = 'The platform cannot follow the run right now. It goes on.'
+  return toErrorResponse(id, { code: CODES.internal, message, status: 200 })
+}
