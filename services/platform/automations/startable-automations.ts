@@ -1,6 +1,6 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
-import { automationColumns } from './automations.ts'
+import { automationColumns, isUuid } from './automations.ts'
 import type { Automation } from './automations.ts'
 
 /** What a caller may start: automations of one organization. */
@@ -32,6 +32,19 @@ export async function findStartable(
 ): Promise<StartableAutomation | undefined> {
   const [found] = await sql<StartableAutomation[]>`
     ${startable(sql, reach)} and deployments.slug = ${slug}`
+  return found
+}
+
+/** Returns the automation of a run that the starter started, if the caller may still start it. */
+export async function findStarted(
+  sql: Queryable,
+  reach: Reach,
+  { runId, starterId }: { readonly runId: string; readonly starterId: string },
+): Promise<StartableAutomation | undefined> {
+  if (!isUuid(runId)) return undefined
+  const [found] = await sql<StartableAutomation[]>`
+    ${startable(sql, reach)} and deployments.id = (
+      select deployment_id from executions where id = ${runId} and starter_id = ${starterId})`
   return found
 }
 

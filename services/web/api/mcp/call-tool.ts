@@ -8,7 +8,7 @@ import type {
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
 import { listRunTasks } from '../../../platform/runs/run-tasks.ts'
 import type { RunTask } from '../../../platform/runs/run-tasks.ts'
-import { kickoff } from '../../../platform/runs/runs.ts'
+import { findRun, kickoff } from '../../../platform/runs/runs.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
@@ -20,9 +20,10 @@ import { followRun } from '../automation/follow-run.ts'
 import { readIdempotencyKey } from '../automation/kickoff-request.ts'
 import { isOver } from '../automation/run-status.ts'
 import { metaOf } from './era.ts'
+import type { Era } from './era.ts'
 import { invalidParams } from './messages.ts'
 import type { Fields, Outcome, Progress, RpcRequest } from './messages.ts'
-import { refusedResult, toResult } from './results.ts'
+import { refusedResult, toResult, toTask } from './results.ts'
 
 /** Shorter than the minute for which usual clients and proxies wait. */
 const WAIT_MS = 50_000
@@ -30,10 +31,11 @@ const WAIT_MS = 50_000
 const WAIT_WITH_PROGRESS_MS = 600_000
 const PROGRESS_MS = 15_000
 
-/** A request of `tools/call`. */
+/** A request about a run. */
 export interface ToolCall {
   readonly request: RpcRequest
   readonly reach: Reach
+  readonly era: Era
   /** The token of the progress that the caller asks for, if it reads a stream. */
   readonly progressToken: unknown
 }
@@ -58,12 +60,18 @@ export async function callTool(
     const runId = await start(c, deps, { automation, given, idempotencyKey })
     c.var.wide['automation_id'] = automation.automationId
     c.var.wide['kickoff_id'] = runId
+    const run = isTask(call) && (await findRun(deps.sql, automation.id, runId))
+    if (run) return { result: { task: toTask(run) } }
     return { progress: follow(c, deps, { ...call, automation, runId }) }
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.status < 500) return { result: refusedResult(thrown) }
     throw thrown
   }
 }
+
+/** 2026-07-28 has no such word in a call. */
+const isTask = ({ request, era }: ToolCall): boolean =>
+  era === 'session' && isObject(request.params['task'])
 
 interface Start {
   readonly automation: StartableAutomation
@@ -100,15 +108,18 @@ function keyOf(c: Context<McpCall>, { id, params }: RpcRequest): string | undefi
   return `mcp-${createHash('sha256').update(text).digest('base64url')}`
 }
 
-interface Followed extends ToolCall {
+interface Followed extends Pick<ToolCall, 'progressToken'> {
+  /** Is part of the `_meta` of the result. */
+  readonly meta?: Fields
   readonly automation: StartableAutomation
   readonly runId: string
 }
 
-async function* follow(
+/** Follows a run to its end or the end of the time, and returns the result of its call. */
+export async function* follow(
   c: Context<McpCall>,
   deps: WebDeps,
-  { automation, runId, progressToken }: Followed,
+  { automation, runId, progressToken, meta }: Followed,
 ): Progress {
   const tell = createProgress(progressToken)
   const isTold = progressToken !== undefined
@@ -128,7 +139,7 @@ async function* follow(
     if (isTold && !isOver(run)) yield tell(await listRunTasks(deps.sql, run))
   }
   const statusUrl = `${automationUrl(deps.config, automation.automationId)}/status/${runId}`
-  return toResult(last, { definition: automation.definition, runId, statusUrl })
+  return toResult(last, { definition: automation.definition, runId, statusUrl, meta })
 }
 
 /** Grows with each look, and is a whole number less than the tasks that are done and the next. */

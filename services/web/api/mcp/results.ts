@@ -1,5 +1,5 @@
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
-import type { Run } from '../../../platform/runs/runs.ts'
+import type { Run, RunStatus } from '../../../platform/runs/runs.ts'
 import type { AppError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import type { Fields } from './messages.ts'
@@ -8,6 +8,8 @@ interface RunFacts {
   readonly definition: CrewDefinition
   readonly runId: string
   readonly statusUrl: string
+  /** Is part of the `_meta` of the result. */
+  readonly meta?: Fields | undefined
 }
 
 /** Returns the result of a call that started no run. */
@@ -17,10 +19,34 @@ export const refusedResult = ({ message, code, details }: AppError): Fields => (
   _meta: { error: code, details },
 })
 
+const TASK_STATUS = {
+  queued: 'working',
+  running: 'working',
+  waiting: 'working',
+  completed: 'completed',
+  error: 'failed',
+  stopped: 'cancelled',
+} as const satisfies Record<RunStatus, string>
+const POLL_MS = 2000
+
+/** Returns a run as a task. One that waits for a person takes no input of its caller. */
+export const toTask = ({ id, status, queuedAt, startedAt, finishedAt }: Run) => ({
+  taskId: id,
+  status: TASK_STATUS[status],
+  statusMessage: `The run is ${status}.`,
+  ttl: null,
+  createdAt: queuedAt,
+  lastUpdatedAt: finishedAt ?? startedAt ?? queuedAt,
+  pollInterval: POLL_MS,
+})
+
 /** Returns the result of a call by its run: what it said, or why it did not say anything yet. */
-export function toResult(run: Run | undefined, { definition, runId, statusUrl }: RunFacts): Fields {
+export function toResult(
+  run: Run | undefined,
+  { definition, runId, statusUrl, meta }: RunFacts,
+): Fields {
   const status = run?.status ?? 'deleted'
-  const _meta = { kickoff_id: runId, status, status_url: statusUrl }
+  const _meta = { ...meta, kickoff_id: runId, status, status_url: statusUrl }
   if (run?.status === 'completed') return { ...outputResult(run.output ?? '', definition), _meta }
   const isError = FAILED.has(status)
   return { ...textResult(describe(run, { runId, statusUrl })), isError, _meta }

@@ -17,6 +17,7 @@ import { metaOf, readEra, versionFor, VERSIONS } from './era.ts'
 import type { Era } from './era.ts'
 import { CODES, readMessage, toErrorResponse, toResponse } from './messages.ts'
 import type { Fault, Fields, Message, Outcome, Progress } from './messages.ts'
+import { askTask, TASK_METHODS, TASKS } from './tasks.ts'
 import { listTools } from './tools.ts'
 
 const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
@@ -86,25 +87,22 @@ function readProgressToken(c: Context, { params }: Message): unknown {
   return isStream && isToken ? progressToken : undefined
 }
 
-interface Asked extends ToolCall {
-  readonly era: Era
-}
-
 /** Performs a request of one of the methods that its version has. */
-async function perform(c: Context<McpCall>, deps: WebDeps, asked: Asked): Promise<Outcome> {
+async function perform(c: Context<McpCall>, deps: WebDeps, asked: ToolCall): Promise<Outcome> {
   const { request, reach, era } = asked
   const { method, params } = request
   const info = { capabilities: { tools: {} }, instructions: INSTRUCTIONS }
   const serverInfo = { name: 'crew-platform', version: deps.config.PLATFORM_VERSION }
   if (method === 'tools/call') return callTool(c, deps, asked)
-  if (method === 'tools/list') return listTools(deps.sql, reach, params)
+  if (method === 'tools/list') return listTools(deps.sql, reach, { cursor: params['cursor'], era })
   if (method === 'ping') return { result: {} }
+  if (era === 'session' && TASK_METHODS.has(method)) return askTask(c, deps, asked)
   if (method === 'initialize' && era === 'session') {
     // It is not kept: a client that repeats it tells its requests from those of others.
     c.header('mcp-session-id', randomUUID())
-    return {
-      result: { protocolVersion: versionFor(params['protocolVersion']), serverInfo, ...info },
-    }
+    const capabilities = { tools: {}, tasks: TASKS }
+    const protocolVersion = versionFor(params['protocolVersion'])
+    return { result: { protocolVersion, serverInfo, ...info, capabilities } }
   }
   if (method === 'server/discover' && era === 'per-request') {
     const _meta = { [SERVER_INFO_KEY]: serverInfo }
@@ -159,6 +157,6 @@ async function* toEvents(
 
 function breakOff({ log }: WebDeps, id: number | string, thrown: unknown): Fields {
   log.warn({ reason: toError(thrown).message }, 'a call of a tool broke off')
-  const message = 'The platform cannot follow the run right now. It goes on.'
+  const message = 'The platform cannot follow the run right now, which keeps running.'
   return toErrorResponse(id, { code: CODES.internal, message, status: 200 })
 }

@@ -20,8 +20,9 @@ const post = (operationId: string, tools: string) => ({
   summary: `Call ${tools} by the Model Context Protocol`,
   description:
     'Streamable HTTP without sessions, in the versions 2026-07-28, 2025-11-25 and 2025-06-18: ' +
-    '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`. Takes a token with ' +
-    'the scopes `kickoff` and `read`.',
+    '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`, and in sessions ' +
+    '`tasks/get`, `tasks/result`, `tasks/cancel`. Takes a token with the scopes `kickoff` and ' +
+    '`read`.',
   parameters: [idempotencyKey],
   requestBody: {
     required: true,

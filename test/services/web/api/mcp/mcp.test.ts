@@ -1,7 +1,11 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createStaticToken } from '../../../../../services/platform/automations/static-tokens.ts'
 import type { TokenScope } from '../../../../../services/platform/automations/token-limits.ts'
+import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import { openMcpSession } from '../../../../../services/shared/mcp/client.ts'
 import { definition } from '../../../../support/crew.ts'
@@ -233,6 +237,19 @@ describe('the client that crews have', () => {
   })
 })
 
+describe('a run that waits for a person', () => {
+  it('is answered with its id and where its output will be', async () => {
+    const answer = ask('tools/call', { name: 'acme-research', arguments: { topic: 'tides' } })
+    const run = await takeRun(stage.sql)
+    await parkRun(stage.sql, run, { step: 's'.repeat(32), task: 'research', output: 'Facts' })
+    const path = `/crew/${stage.acme.research.automationId}/status/${run.id}`
+    expect(await answer).toMatchObject({
+      result: { isError: false, _meta: { kickoff_id: run.id, status: 'waiting' } },
+    })
+    expect(JSON.stringify(await answer)).toContain(path)
+  })
+})
+
 describe('a call that is delivered twice', () => {
   const call = { name: 'acme-research', arguments: { topic: 'tides' } }
 
@@ -310,7 +327,9 @@ describe('a message', () => {
   it('is answered for ping, and taken as a notification', async () => {
     expect(await ask('ping')).toMatchObject({ status: 200, result: {} })
     const notification = { jsonrpc: '2.0', method: 'notifications/initialized' }
-    expect((await post(notification)).status).toBe(202)
+    const taken = await post(notification)
+    expect([taken.status, await taken.text()]).toEqual([202, ''])
+    expect(taken.headers.get('ratelimit')).toMatch(/^"token";r=\d+/)
   })
 
   it.each([
@@ -458,5 +477,65 @@ describe('two callers', () => {
       }),
       { numRuns: 25 },
     )
+  })
+})
+
+describe('a call that is a task', () => {
+  const connect = async (bearer = token) => {
+    const client = new Client({ name: 'tasks', version: '1' })
+    const headers = { authorization: `Bearer ${bearer}` }
+    const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
+    await client.connect(transport as Parameters<typeof client.connect>[0])
+    await client.listTools()
+    return client
+  }
+  const CALL = { name: 'acme-research', arguments: { topic: 'tides' } }
+
+  it('is answered at once, and has the result when the run has ended', async () => {
+    const client = await connect()
+    const seen: string[] = []
+    let said: unknown
+    const stream = client.experimental.tasks.callToolStream(CALL)
+    for await (const message of stream) {
+      seen.push(message.type)
+      if (message.type === 'taskCreated') {
+        expect(await runs()).toEqual([{ id: message.task.taskId }])
+        await complete('The moon.')
+      }
+      if (message.type === 'result') said = message.result
+    }
+    expect(seen).toEqual(['taskCreated', 'taskStatus', 'result'])
+    expect(said).toMatchObject({ content: [{ type: 'text', text: 'The moon.' }], isError: false })
+    await client.close()
+  })
+
+  it('survives its client, and is stopped by its caller alone', async () => {
+    const { result } = (await ask('tools/call', { ...CALL, task: {} })) as never as {
+      result: { task: { taskId: string } }
+    }
+    const { taskId } = result.task
+    const stranger = await connect(await issue(stage.acme, {}))
+    const tasks = stranger.experimental.tasks
+    await expect(tasks.getTask(taskId)).rejects.toThrow('There is no such task.')
+    await expect(tasks.getTaskResult(taskId, CallToolResultSchema)).rejects.toThrow(
+      'There is no such task.',
+    )
+    await expect(tasks.cancelTask(taskId)).rejects.toThrow('There is no such task.')
+    await stranger.close()
+    const own = await connect()
+    expect(await own.experimental.tasks.getTask(taskId)).toMatchObject({ status: 'working' })
+    expect(await own.experimental.tasks.cancelTask(taskId)).toMatchObject({ status: 'cancelled' })
+    await expect(own.experimental.tasks.cancelTask(taskId)).rejects.toThrow('has ended already')
+    const answer = await own.experimental.tasks.getTaskResult(taskId, CallToolResultSchema)
+    expect(answer).toMatchObject({ isError: true, _meta: { status: 'stopped' } })
+    await own.close()
+  })
+
+  it('is none in 2026-07-28, where calls know no such word', async () => {
+    const client = await openNewClient(url, token)
+    const [tool] = await client.listTools()
+    expect(tool).not.toHaveProperty('execution')
+    await client.close()
+    expect(await ask('tasks/get', { taskId: 'x' })).toMatchObject({ error: { code: -32_602 } })
   })
 })
