@@ -6,6 +6,7 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
+import { copyable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { apiSection } from './api-section.ts'
 import type { SnippetsFor } from './client-snippets.ts'
@@ -32,7 +33,10 @@ export function integratePage(view: IntegratePage): Html {
     html`${automationHead({ automation, tab: 'integrate' })}
       <div class="columns">
         <div>${apiSection(view)}</div>
-        <div>${addressSection(automation)} ${webhooksSection(view)} ${schedulesSection(view)}</div>
+        <div>
+          ${addressSection(automation)} ${mcpSection(view)} ${webhooksSection(view)}
+          ${schedulesSection(view)}
+        </div>
       </div>`,
   )
 }
@@ -46,6 +50,17 @@ const addressSection = ({ automationId, slug }: Automation): Html =>
       <dt>Slug</dt>
       <dd class="mono">${slug}</dd>
     </dl>
+  </section>`
+
+/** The address at which agents find it as a tool. */
+const mcpSection = ({ apiUrl, automation }: IntegratePage): Html =>
+  html`<section class="card" aria-labelledby="mcp">
+    <div class="card-head"><h2 id="mcp">Use it as a tool</h2></div>
+    <p class="hint">
+      MCP clients, such as Claude or an editor, call it as the tool <code>${automation.slug}</code>
+      of this server, with a token that may start and read runs.
+    </p>
+    ${copyable('Address of the MCP server', `${apiUrl}/mcp`)}
   </section>`
 
 /** The ways to the schedules and the triggers of an automation. */

@@ -118,6 +118,7 @@ describe('the page of an automation', () => {
         `${platform.acme.research.automationId}/kickoff&#39;`,
     )
     expect(integrate).toContain('{&quot;inputs&quot;:{&quot;topic&quot;:&quot;…&quot;}}')
+    expect(integrate).toContain(`crew/${platform.acme.research.automationId}/mcp</code>`)
     expect(await read(`${pageOf()}/static-tokens`)).toContain('No static tokens yet')
     expect(await read(`${pageOf()}/design`)).toContain('Agents')
     expect(await read(pageOf(platform.acme.digest))).toContain('It needs no inputs.')
