@@ -20,6 +20,8 @@ import { createLimitMetrics } from './gate/callers/limit-metrics.ts'
 import { tokenProblem } from './diagnostics/access.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import { createDiagnosisMetrics } from './diagnostics/metrics.ts'
+import { startAlertMails } from './mail/alert-mails.ts'
+import { openMailer } from './mail/open-mailer.ts'
 import { webEnv } from './env.ts'
 import type { WebConfig } from './env.ts'
 import { openTraces } from './traces/trace-reader.ts'
@@ -77,6 +79,9 @@ export async function start(
     collector && openTraceTokens(collector, config.COLLECTOR_PUBLIC_URL ?? collector.collectorUrl)
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
   const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
+  const mailer = openMailer(config)
+  const baseUrl = config.PLATFORM_BASE_URL
+  const mails = mailer && startAlertMails({ sql, log, mailer, baseUrl })
   return serveWithMetrics({
     // The bindings are what @hono/node-server passes.
     fetch: (request, env) => app.fetch(request, env as HttpBindings),
@@ -89,7 +94,10 @@ export async function start(
     requestTimeoutMs: UPLOAD_MS,
     bodyBytesMin: BODY_BYTES_MIN,
     onDrain: () => stopping.abort(),
-    close: () => Promise.all([sql.end({ timeout: 5 }), database.close(), spans?.stop()]),
+    async close() {
+      await mails?.stop()
+      await Promise.all([sql.end({ timeout: 5 }), database.close(), spans?.stop()])
+    },
   })
 }
 

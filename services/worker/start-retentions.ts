@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { deleteExpiredChanges } from '../platform/alerts/alerts.ts'
 import { deleteExpiredAudit, forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import { forgetCalls } from '../platform/automations/api-calls.ts'
@@ -8,11 +9,11 @@ import { sweepContents } from '../platform/runs/run-contents.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
 import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
 import { deleteExpiredDeliveries } from '../platform/triggers/trigger-deliveries.ts'
+import { keepTurning } from '../shared/keep-turning.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import type { workerEnv } from './env.ts'
 import { startRetention } from './retention.ts'
-import { keepTurning } from './run/loop.ts'
 
 const RUN_DAYS_MS = 3_600_000
 const REMOVALS_MS = 10_000
@@ -64,7 +65,9 @@ export function startRetentions({ config, log, sql, onExpired }: Retentions) {
   const calls = startRetention({ ...counts, log })
   const events = { of: 'deliveries of triggers', expire: () => deleteExpiredDeliveries(sql) }
   const deliveries = startRetention({ ...events, onDeleted: () => {}, log })
-  const kept = [runs, files, audit, calls, deliveries]
+  const changes = { of: 'changes of alerts', expire: () => deleteExpiredChanges(sql) }
+  const alerts = startRetention({ ...changes, onDeleted: () => {}, log })
+  const kept = [runs, files, audit, calls, deliveries, alerts]
   const all = [startRunDays(sql, log, days), ...kept, removals, requests]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
+import { lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
 import { expireApprovals } from '../platform/runs/run-approvals.ts'
@@ -21,6 +22,7 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { loadPrices } from '../shared/prices/load-prices.ts'
 import type { Price } from '../shared/prices/price-table.ts'
+import { keepTurning } from '../shared/keep-turning.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
@@ -31,7 +33,7 @@ import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { registerBudgetGauges } from './run/budget-metrics.ts'
 import { workerEnv } from './env.ts'
-import { keepTurning, startLoop } from './run/loop.ts'
+import { startLoop } from './run/loop.ts'
 import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
@@ -59,6 +61,8 @@ const POLL_MS = 10_000
 const GATHER_MS = 10
 /** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
 const SCHEDULES_MS = 10_000
+/** Whoever looks first in a minute looks for all workers. */
+const ALERTS_MS = 10_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -138,10 +142,12 @@ function startBeside({ config, source, log, sql, metrics, crews }: Work) {
   const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const replays = startReplays({ sql, log, ...crews })
+  const turn = () => lookAtAlerts(sql)
+  const alerts = keepTurning({ name: 'looking at alerts', turn, everyMs: ALERTS_MS, log })
   return {
     async stop(drainMs: number): Promise<void> {
       const drained = [webhooks.stop(drainMs), replays.stop(drainMs)]
-      await Promise.all([...drained, retention.stop(), pulls.stop()])
+      await Promise.all([...drained, retention.stop(), pulls.stop(), alerts.stop()])
     },
   }
 }

@@ -19,6 +19,8 @@ export const EVENT_TYPES = [
   'approval_decided',
   'budget_warning',
   'budget_exceeded',
+  'alert_firing',
+  'alert_resolved',
 ] as const
 /** A type of events that the platform itself sends. */
 export type EventType = (typeof EVENT_TYPES)[number]

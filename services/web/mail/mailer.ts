@@ -10,6 +10,8 @@ interface Mail {
   readonly to: string
   readonly subject: string
   readonly text: string
+  /** Makes its Message-ID, for a mail that may be sent again. @default a random one */
+  readonly id?: string
 }
 
 /** Sends mails. */
@@ -52,11 +54,12 @@ export function createMailer({ url, from, timeoutMs = SEND_MS }: MailerOptions):
     disableUrlAccess: true,
   }
   return {
-    async send({ to, subject, text }) {
+    async send({ to, subject, text, id }) {
+      const messageId = id && { messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>` }
       const transport = createTransport(settings)
       try {
         await deadline({ name: 'mail server', timeoutMs }, () =>
-          transport.sendMail({ from, to: { name: '', address: to }, subject, text }),
+          transport.sendMail({ from, to: { name: '', address: to }, subject, text, ...messageId }),
         )
       } finally {
         transport.close()

@@ -1,4 +1,5 @@
 import type { Resource } from '../resources/declaration.ts'
+import { alerts } from './alerts.ts'
 import { connections } from './connections.ts'
 import { environmentVariables } from './environment-variables.ts'
 import { featureFlags } from './feature-flags.ts'
@@ -27,6 +28,7 @@ export const NOUNS: readonly Resource[] = [
   ownCrews,
   environmentVariables,
   gitSources,
+  alerts,
   connections,
   llmConnections,
   staticTokens,

@@ -48,6 +48,8 @@ const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
   approval_decided: 'A person has decided',
   budget_warning: 'Budget 80 % spent',
   budget_exceeded: 'Run waits for a budget',
+  alert_firing: 'Alert fires',
+  alert_resolved: 'Alert is resolved',
   [EVERY_EVENT]: 'Every event',
 }
 const TYPES_MAX = 100

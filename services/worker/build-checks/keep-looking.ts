@@ -1,8 +1,8 @@
 import { noteBuildLook } from '../../platform/crews/build-checks.ts'
+import { keepTurning } from '../../shared/keep-turning.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { ImageBuilder } from '../deployments/kubernetes/cluster-settings.ts'
-import { keepTurning } from '../run/loop.ts'
 import { lookAtBuilds } from './look-at-builds.ts'
 
 const LOOK_MS = 60_000

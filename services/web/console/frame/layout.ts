@@ -43,6 +43,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
   { path: '/budgets', name: 'Budgets', icon: 'gauge', group: 'Organization' },
+  { path: '/alerts', name: 'Alerts', icon: 'alert' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'plug' },
   { path: '/tools-packages', name: 'Tool packages', icon: 'package' },

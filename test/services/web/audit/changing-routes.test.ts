@@ -155,6 +155,9 @@ const TRIGGER_BY_API = { ...TRIGGER, inputs: { topic: '{{ $.body.topic }}' } }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const VARIABLE = { name: 'KEY', secret_value: PASSWORD }
 const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY }
+const ALERT = { name: 'Fails', watches: 'failure_share', threshold: '20' }
+const ALERT_FORM = { ...ALERT, window: '1h', for_minutes: '0', minimum: '1' }
+const ALERT_BY_API = { ...ALERT, threshold: 20 }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
 /** Fields in which any other text is a known one: boxes, choices, and the address of a list. */
@@ -240,6 +243,16 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
+  'POST /alerts': form(ALERT_FORM),
+  'POST /alerts/:alertId': form({ ...ALERT_FORM, name: 'Fails often' }),
+  'POST /alerts/:alertId/silence': form(),
+  'POST /alerts/:alertId/resume': form(),
+  'POST /alerts/:alertId/delete': form(),
+  'POST /designer/v2/alerts': json('POST', ALERT_BY_API),
+  'PUT /designer/v2/alerts/:alertId': json('PUT', { ...ALERT_BY_API, name: 'Fails now' }),
+  'POST /designer/v2/alerts/:alertId/silence': json('POST'),
+  'POST /designer/v2/alerts/:alertId/resume': json('POST'),
+  'DELETE /designer/v2/alerts/:alertId': json('DELETE'),
   'POST /automations/:automationId/replays': async (path) => {
     await platform.sql`
       insert into executions (deployment_id, inputs, status, output, finished_at)
@@ -571,6 +584,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   triggerId: () => firstOf(platform.sql`select id from triggers`),
+  alertId: () => firstOf(platform.sql`select id from alerts`),
   replayId: () => firstOf(platform.sql`select id from replays`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>

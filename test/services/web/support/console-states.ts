@@ -162,6 +162,8 @@ export function pathsOf(
     ['triggers', `${automation}/triggers`],
     ['trigger', `${automation}/triggers/${ids.trigger}`],
     ['delivery', `${automation}/triggers/${ids.trigger}/deliveries/${ids.event}`],
+    ['alerts', '/alerts'],
+    ['alert', `/alerts/${ids.alert}`],
     ['replays', `${automation}/replays`],
     ['replay', `${automation}/replays/${ids.replay}`],
     ['run of a replay', `${automation}/replays/${ids.replay}/runs/${ids.replayed}`],
@@ -211,6 +213,7 @@ interface Ids {
   /** With a run that differs, of the kickoff id `replayed`. */
   readonly replay: string
   readonly replayed: string
+  readonly alert: string
   readonly webhook: string
   readonly message: string
   readonly trigger: string
@@ -255,6 +258,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     connection,
     schedule,
     ...(await seedReplay(platform)),
+    alert: await seedAlert(platform),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     ...(await seedTrigger(platform)),
@@ -282,6 +286,21 @@ async function seedReplay({ sql, acme }: Platform): Promise<Pick<Ids, 'replay' |
     from executions where deployment_id = ${research.id} and finished_at is not null
     returning run_id`
   return { replay, replayed: rows[0]?.runId ?? '' }
+}
+
+/** An alert that fires, with the runs that did it. */
+async function seedAlert({ sql, acme }: Platform): Promise<string> {
+  const [{ alert }] = await sql<[{ alert: string }]>`
+    insert into alerts (organization_id, deployment_id, name, watches, window_minutes, threshold,
+      resolves_below, for_minutes, minimum, mail, state, changed_at, value, samples, looked_at)
+    values (${acme.organizationId}, ${acme.research.id}, 'Research is slow', 'duration_p95', 60,
+      30, 20, 5, 10, ${[acme.email]}, 'firing', now(), 41.25, 12, now()) returning id as alert`
+  await sql`
+    insert into alert_changes (alert_id, state, at, value, samples, watches, threshold, runs)
+    select ${alert}, 'firing', now(), 41.25, 12, 'duration_p95', 30, jsonb_agg(jsonb_build_object(
+      'kickoff_id', id, 'automation_id', ${acme.research.automationId}::text))
+    from executions where deployment_id = ${acme.research.id}`
+  return alert
 }
 
 /** A webhook that is paused, with a message that failed. */

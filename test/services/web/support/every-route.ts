@@ -105,6 +105,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     triggerId: ids.trigger,
     eventId: ids.event,
     replayId: ids.replay,
+    alertId: ids.alert,
     llmConnectionId: ids.connection,
     connectionId: connection,
     deliveryId: ids.message,

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import type { Database, Transaction } from '../../shared/postgres/database.ts'
+import type { Alert } from './alerts.ts'
+import { listWorstRuns, measureAlerts } from './measure-alerts.ts'
+import { nextStanding } from './next-standing.ts'
+import type { Found, Standing } from './next-standing.ts'
+import { WATCHES, withUnit } from './watches.ts'
+
+/** Any number that nothing else locks: one worker at a time looks. */
+const LOCK = 7_310_452_153
+/** The shortest time between two looks at a rule; a long window is looked at less often. */
+const STEP_SECONDS = 60
+const LOOKS_PER_WINDOW = 96
+/** More changes than these are left to the next look. */
+const CHANGES_MAX = 20
+const NOTHING: Found = { value: null, samples: 0 }
+
+interface DueAlert extends Alert, Standing {
+  readonly revision: number
+  readonly automationId: string | null
+}
+
+/**
+ * Looks at the alerts for which it is time, and tells people and webhooks of those whose state
+ * changes: the state, the row that says so and the messages are one transaction. Returns how many
+ * changed; 0 also while another worker is at it.
+ */
+export async function lookAtAlerts(sql: Database, at: Date | null = null): Promise<number> {
+  return sql.begin(async (tx) => {
+    const [{ isOurs, now }] = await tx<[{ isOurs: boolean; now: Date }]>`
+      select pg_try_advisory_xact_lock(${LOCK}) as is_ours,
+        coalesce(${at}::timestamptz, now()) as now`
+    const due = isOurs ? await listDue(tx, now) : []
+    if (due.length === 0) return 0
+    const found = await measureAlerts(tx, due, now)
+    const looks = due.map((alert) => {
+      const seen = found.get(alert.id) ?? NOTHING
+      return { alert, seen, next: nextStanding(alert, alert, { ...seen, at: now }) }
+    })
+    const same = looks.filter(({ alert, next }) => alert.state === next.state)
+    const changed = looks.filter(({ alert, next }) => alert.state !== next.state)
+    const told = await withMessages(tx, now, changed.slice(0, CHANGES_MAX))
+    await keepLooks(tx, now, [...same, ...told])
+    return told.length
+  })
+}
+
+/** A time that went back is another step as well. */
+const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
+  select a.id, a.organization_id, a.deployment_id, a.name, a.watches, a.window_minutes,
+    a.threshold::float8 as threshold, a.resolves_below::float8 as resolves_below, a.for_minutes,
+    a.minimum, a.state, a.breached_since, a.revision, d.automation_id
+  from alerts a left join deployments d on d.id = a.deployment_id
+  cross join lateral (
+    select greatest(${STEP_SECONDS}, a.window_minutes * 60 / ${LOOKS_PER_WINDOW}) as seconds) step
+  where (a.silenced_until is null or a.silenced_until <= ${at}::timestamptz)
+    and (a.looked_at is null or floor(extract(epoch from a.looked_at) / step.seconds)
+      <> floor(extract(epoch from ${at}::timestamptz) / step.seconds))`
+
+interface Look {
+  readonly alert: DueAlert
+  readonly seen: Found
+  readonly next: Standing
+}
+
+async function withMessages(tx: Transaction, at: Date, looks: readonly Look[]) {
+  if (looks.length === 0) return []
+  const worst = await listWorstRuns(
+    tx,
+    looks.map(({ alert }) => alert.id),
+    at,
+  )
+  return looks.map((look) => {
+    const runs = worst.get(look.alert.id) ?? []
+    return { ...look, change: { id: randomUUID(), runs, message: messageOf(look, runs, at) } }
+  })
+}
+
+/** Returns the message of a webhook: with a text, for those who show no more. */
+function messageOf({ alert, seen, next }: Look, runs: unknown, at: Date) {
+  const { name, watches, threshold } = alert
+  const value = seen.value ?? 0
+  const isFiring = next.state === 'firing'
+  const found = seen.value === null ? 'there is nothing to measure' : withUnit(watches, value)
+  return {
+    type: isFiring ? 'alert_firing' : 'alert_resolved',
+    timestamp: at.toISOString(),
+    data: {
+      alert_id: alert.id,
+      alert: name,
+      automation_id: alert.automationId,
+      watches,
+      value,
+      unit: WATCHES[watches].unit,
+      threshold,
+      samples: seen.samples,
+      text: `${isFiring ? 'Firing' : 'Resolved'}: ${name}. ${WATCHES[watches].label}: ${found}.`,
+      runs,
+    },
+  }
+}
+
+type Kept = Look & Partial<Awaited<ReturnType<typeof withMessages>>[number]>
+
+/** Keeps nothing of a rule that was changed or deleted meanwhile. */
+async function keepLooks(tx: Transaction, at: Date, looks: readonly Kept[]): Promise<void> {
+  const rows = looks.map(({ alert: { id, revision, state: was }, seen, next, change }) => ({
+    id,
+    revision,
+    was,
+    ...seen,
+    state: next.state,
+    since: next.breachedSince,
+    change: change?.id,
+    runs: change?.runs,
+    message: change?.message,
+  }))
+  await tx`
+    with looks as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as l (
+        id uuid, revision int, was text, value float8, samples int, state text, since timestamptz,
+        change uuid, runs jsonb, message jsonb)),
+    kept as (
+      update alerts a set value = l.value, samples = l.samples, looked_at = ${at},
+        breached_since = l.since, state = l.state,
+        changed_at = case when l.change is null then a.changed_at else ${at} end
+      from looks l where a.id = l.id and a.revision = l.revision and a.state = l.was
+      returning a.*, l.change, l.runs, l.message),
+    changes as (
+      insert into alert_changes (id, alert_id, state, at, value, samples, watches, threshold, runs)
+      select change, id, state, ${at}, coalesce(value, 0), samples, watches, threshold, runs
+      from kept where change is not null returning id),
+    mails as (
+      insert into alert_mails (change_id, user_id, due_at)
+      select distinct on (k.change, u.email) k.change, u.id, now()
+      from kept k join memberships m on m.organization_id = k.organization_id
+      join users u on u.id = m.user_id and u.email = any(k.mail) and u.disabled_at is null
+      where k.change is not null order by k.change, u.email, u.id)
+    select line_up_webhook_message(w.id, k.id, k.message ->> 'type', k.message)
+    from kept k cross join lateral (
+      select distinct on (h.url) h.id from webhooks h join deployments d on d.id = h.deployment_id
+      where d.organization_id = k.organization_id and d.id = coalesce(k.deployment_id, d.id)
+        and h.event_types && array['*', k.message ->> 'type']
+      order by h.url, h.created_at, h.id) w
+    where k.change is not null`
+}

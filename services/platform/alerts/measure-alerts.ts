@@ -1,0 +1,154 @@
+import type { Transaction } from '../../shared/postgres/database.ts'
+import type { Found } from './next-standing.ts'
+import type { Watched } from './watches.ts'
+
+/** A schedule that is due for so long has started nothing. */
+const OVERDUE_MINUTES = 5
+
+/** The rules of a statement, and when they are looked at. */
+interface Look {
+  readonly ids: readonly string[]
+  readonly at: Date
+}
+
+/** What was found for a rule. */
+interface Row extends Found {
+  readonly id: string
+}
+
+type Measure = (tx: Transaction, look: Look) => Promise<Row[]>
+
+/** The rules; scope 0 is all automations of an organization together. */
+const rules = (tx: Transaction, { ids }: Look) => tx`
+  rules as materialized (
+    select id, organization_id, coalesce(deployment_id, 0) as scope, watches, window_minutes
+    from alerts where id = any(${[...ids]}::uuid[]))`
+
+/**
+ * Reads each run that ended once, however many rules there are. Runs that a person stopped are not
+ * counted, nor tests of drafts.
+ */
+const measureRuns: Measure = (tx, look) => tx<Row[]>`
+  with ${rules(tx, look)},
+  wanted as materialized (select distinct organization_id, scope, window_minutes from rules),
+  ended as materialized (
+    select e.organization_id, s.scope, e.finished_at, e.status,
+      greatest(extract(epoch from e.finished_at - e.started_at), 0)::float8 as seconds,
+      (e.usage ->> 'inputTokens')::float8 + (e.usage ->> 'outputTokens')::float8 as tokens
+    from executions e join deployments d on d.id = e.deployment_id
+    cross join lateral (values (e.deployment_id), (0)) s (scope)
+    where e.finished_at <= ${look.at}::timestamptz and e.finished_at > ${look.at}::timestamptz
+        - make_interval(mins => (select max(window_minutes) from wanted))
+      and e.status in ('completed', 'error') and d.tests_project_id is null),
+  sums as (
+    select w.*, count(*)::int as samples,
+      100.0 * count(*) filter (where e.status = 'error') / count(*) as failures,
+      percentile_cont(array[0.5, 0.95]) within group (order by e.seconds) as seconds,
+      avg(e.tokens) as average, sum(e.tokens) as total
+    from wanted w join ended e on e.organization_id = w.organization_id and e.scope = w.scope
+      and e.finished_at > ${look.at}::timestamptz - make_interval(mins => w.window_minutes)
+    group by w.organization_id, w.scope, w.window_minutes)
+  select r.id, s.samples, coalesce(case r.watches when 'failure_share' then s.failures
+      when 'duration_median' then s.seconds[1] when 'duration_p95' then s.seconds[2]
+      when 'tokens_per_run' then s.average else s.total end, 0)::float8 as value
+  from rules r join sums s using (organization_id, scope, window_minutes)`
+
+const measureBudgets: Measure = (tx, look) => tx<Row[]>`
+  with ${rules(tx, look)}
+  select r.id, count(l)::int as samples, coalesce(max(100.0 * greatest(
+      l.spent_tokens::numeric / b.tokens_max, l.spent_usd / b.usd_max)), 0)::float8 as value
+  from rules r join budgets b on b.organization_id = r.organization_id and b.period <> 'run'
+    and (r.scope = 0 or b.deployment_id = r.scope)
+  left join budget_ledgers l on l.budget_id = b.id
+    and l.period = to_char(${look.at}::timestamptz at time zone 'UTC',
+      case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end)
+  group by r.id`
+
+const measureApprovals: Measure = (tx, look) => tx<Row[]>`
+  with ${rules(tx, look)},
+  open as materialized (
+    select e.organization_id, s.scope, a.asked_at
+    from run_approvals a join executions e on e.id = a.run_id
+    join deployments d on d.id = e.deployment_id
+    cross join lateral (values (e.deployment_id), (0)) s (scope)
+    where a.decision is null and e.status = 'waiting' and d.tests_project_id is null)
+  select r.id, count(o)::int as samples, (case r.watches when 'approvals_waiting' then count(o)
+      else greatest(extract(epoch from ${look.at}::timestamptz - min(o.asked_at)) / 60, 0)
+      end)::float8 as value
+  from rules r left join open o using (organization_id, scope) group by r.id, r.watches`
+
+const measureSchedules: Measure = (tx, look) => tx<Row[]>`
+  with ${rules(tx, look)},
+  idle as materialized (
+    select d.organization_id, s.scope
+    from schedules c join deployments d on d.id = c.deployment_id
+    cross join lateral (values (c.deployment_id), (0)) s (scope)
+    where c.paused_at is null and (c.last_problem is not null
+      or c.next_at < ${look.at}::timestamptz - make_interval(mins => ${OVERDUE_MINUTES})))
+  select r.id, count(i)::int as samples, count(i)::float8 as value
+  from rules r left join idle i using (organization_id, scope) group by r.id`
+
+const MEASURES: Readonly<Record<Watched, Measure>> = {
+  failure_share: measureRuns,
+  duration_median: measureRuns,
+  duration_p95: measureRuns,
+  tokens_per_run: measureRuns,
+  tokens_total: measureRuns,
+  budget_spent: measureBudgets,
+  approvals_waiting: measureApprovals,
+  approval_age: measureApprovals,
+  schedules_idle: measureSchedules,
+}
+
+/**
+ * Measures what rules watch, with one statement for each kind, however many rules there are. Those
+ * for which there is nothing to measure are not in the result.
+ */
+export async function measureAlerts(
+  tx: Transaction,
+  due: readonly { readonly id: string; readonly watches: Watched }[],
+  at: Date,
+): Promise<ReadonlyMap<string, Found>> {
+  const found = new Map<string, Found>()
+  for (const measure of new Set(due.map(({ watches }) => MEASURES[watches]))) {
+    const of = due.filter(({ watches }) => MEASURES[watches] === measure)
+    const rows = await measure(tx, { ids: of.map(({ id }) => id), at })
+    for (const { id, ...rest } of rows) found.set(id, rest)
+  }
+  return found
+}
+
+/** Returns the worst five runs of what each of some alerts watches, by the ids of the alerts. */
+export async function listWorstRuns(
+  tx: Transaction,
+  ids: readonly string[],
+  at: Date,
+): Promise<ReadonlyMap<string, unknown>> {
+  const rows = await tx<{ id: string; runs: unknown }[]>`
+    select r.id, jsonb_agg(jsonb_build_object(
+      'kickoff_id', w.id, 'automation_id', w.automation_id) order by w.badness desc, w.id) as runs
+    from alerts r cross join lateral (
+      select e.id, d.automation_id, (case
+          when r.watches in ('approvals_waiting', 'approval_age')
+            then extract(epoch from ${at}::timestamptz - a.asked_at)
+          when r.watches = 'failure_share' then extract(epoch from e.finished_at)
+          when r.watches in ('duration_median', 'duration_p95')
+            then extract(epoch from e.finished_at - e.started_at)
+          else coalesce((e.usage ->> 'inputTokens')::numeric
+            + (e.usage ->> 'outputTokens')::numeric, 0) end) as badness
+      from executions e join deployments d on d.id = e.deployment_id
+      left join run_approvals a on a.run_id = e.id and a.decision is null
+        and r.watches in ('approvals_waiting', 'approval_age')
+      where e.organization_id = r.organization_id and d.tests_project_id is null
+        and (r.deployment_id is null or e.deployment_id = r.deployment_id)
+        and case when r.watches in ('approvals_waiting', 'approval_age')
+            then e.status = 'waiting' and a.run_id is not null
+          else e.status = any(case r.watches when 'failure_share' then '{error}'
+              when 'schedules_idle' then '{}' else '{completed,error}' end::text[])
+            and e.finished_at <= ${at}::timestamptz and e.finished_at >
+              ${at}::timestamptz - make_interval(mins => r.window_minutes) end
+      order by badness desc nulls last, e.id limit 5) w
+    where r.id = any(${[...ids]}::uuid[])
+    group by r.id`
+  return new Map(rows.map(({ id, runs }) => [id, runs]))
+}

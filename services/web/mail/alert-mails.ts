@@ -1,0 +1,60 @@
+import { delayAlertMail, endAlertMail, takeAlertMails } from '../../platform/alerts/alert-mails.ts'
+import type { AlertMail } from '../../platform/alerts/alert-mails.ts'
+import { WATCHES, withUnit } from '../../platform/alerts/watches.ts'
+import { toError } from '../../shared/errors.ts'
+import { keepTurning } from '../../shared/keep-turning.ts'
+import type { WebDeps } from '../context.ts'
+import { runPath } from '../console/frame/addresses.ts'
+import type { Mailer } from './mailer.ts'
+
+const LOOK_MS = 5000
+
+interface MailDeps extends Pick<WebDeps, 'sql'> {
+  readonly mailer: Mailer
+  /** Where the links lead to. */
+  readonly baseUrl: string
+}
+
+/** Sends mails about alerts for as long as it runs, beside other services that do. */
+export const startAlertMails = (deps: MailDeps & Pick<WebDeps, 'log'>) =>
+  keepTurning({
+    name: 'sending mails about alerts',
+    turn: () => sendAlertMails(deps),
+    everyMs: LOOK_MS,
+    log: deps.log,
+  })
+
+/**
+ * Sends a few mails that are due; what fails is tried again later, under the same Message-ID.
+ * Returns how many were due.
+ */
+export async function sendAlertMails({ sql, mailer, baseUrl }: MailDeps): Promise<number> {
+  const due = await takeAlertMails(sql)
+  const tries = due.map(async ({ to, ...mail }) => {
+    try {
+      if (to !== null) await mailer.send({ to, id: mail.id, ...textOf(mail, baseUrl) })
+      await endAlertMail(sql, mail.id)
+    } catch (thrown) {
+      await delayAlertMail(sql, mail.id, toError(thrown).message)
+    }
+  })
+  await Promise.all(tries)
+  return due.length
+}
+
+function textOf(mail: Omit<AlertMail, 'to'>, baseUrl: string) {
+  const { name, organization, state, at, watches, value, threshold, samples, runs } = mail
+  const word = state === 'firing' ? 'Firing' : 'Resolved'
+  const links = runs.map(
+    ({ kickoff_id: id, automation_id: automationId }) =>
+      baseUrl + runPath({ automationId }, { id }),
+  )
+  const lines = [
+    `${WATCHES[watches].label}: ${withUnit(watches, value)}, of ${samples} looked at.`,
+    `It fires at ${withUnit(watches, threshold)}.`,
+    `Organization ${organization}, ${at.toISOString()}.`,
+    `${baseUrl}/alerts/${mail.alertId}`,
+    ...(links.length > 0 ? ['', 'The worst runs:', ...links] : []),
+  ]
+  return { subject: `${word}: ${name}`, text: `${lines.join('\n')}\n` }
+}
