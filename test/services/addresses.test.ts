@@ -132,7 +132,10 @@ const STORED: readonly Place[] = [
   ['the base URL of a model', (given) => schemaProblem(modelEndpoint, { base_url: given })],
   [
     'the address of a webhook',
-    (given) => failureOf(() => readWebhook(guard, { url: given, eventTypes: ['run_failed'] })),
+    (given) =>
+      failureOf(() =>
+        readWebhook(guard, { url: given, eventTypes: ['run_failed'], format: 'standard' }),
+      ),
   ],
   oauthField('issuer'),
   oauthField('discoveryUrl'),
@@ -181,6 +184,7 @@ const USED: readonly Place[] = [
         id: '1',
         messageId: ID,
         payload: '{}',
+        format: 'standard' as const,
         tries: 0,
         url,
         deploymentId: 1,

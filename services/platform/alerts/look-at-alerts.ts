@@ -15,7 +15,9 @@ const LOOKS_PER_WINDOW = 96
 const CHANGES_MAX = 20
 const NOTHING: Found = { value: null, samples: 0 }
 
-interface DueAlert extends Alert, Standing {
+type Rule = 'watches' | 'threshold' | 'resolvesBelow' | 'forMinutes' | 'minimum'
+
+interface DueAlert extends Standing, Pick<Alert, 'id' | 'name' | Rule> {
   readonly revision: number
   readonly automationId: string | null
 }
@@ -47,9 +49,9 @@ export async function lookAtAlerts(sql: Database, at: Date | null = null): Promi
 
 /** A time that went back is another step as well. */
 const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
-  select a.id, a.organization_id, a.deployment_id, a.name, a.watches, a.window_minutes,
-    a.threshold::float8 as threshold, a.resolves_below::float8 as resolves_below, a.for_minutes,
-    a.minimum, a.state, a.breached_since, a.revision, d.automation_id
+  select a.id, a.name, a.watches, a.threshold::float8 as threshold,
+    a.resolves_below::float8 as resolves_below, a.for_minutes, a.minimum, a.state,
+    a.breached_since, a.revision, d.automation_id
   from alerts a left join deployments d on d.id = a.deployment_id
   cross join lateral (
     select greatest(${STEP_SECONDS}, a.window_minutes * 60 / ${LOOKS_PER_WINDOW}) as seconds) step

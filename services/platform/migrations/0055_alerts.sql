@@ -1,3 +1,11 @@
+-- Rules over the runs of an organization, and the forms in which webhooks take messages.
+
+set local lock_timeout = '2s';
+
+-- the body of a message: as Standard Webhooks has it, or a text for a channel
+alter table webhooks add column format text not null default 'standard'
+  check (format in ('standard', 'slack', 'teams'));
+
 -- Rules over the runs of an organization, which say when people and webhooks are to be told.
 create table alerts (
   id uuid primary key default gen_random_uuid(),

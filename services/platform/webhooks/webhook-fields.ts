@@ -11,11 +11,11 @@ const OTHERS_MAX = 20
 /** Returns the fields of a webhook as they are stored. Raises `unprocessable`. */
 export function readWebhook(
   guard: OutgoingGuard,
-  { url, eventTypes }: WebhookFields,
+  { url, eventTypes, format }: WebhookFields,
 ): WebhookFields {
   const problem = addressProblem(url, guard) ?? typesProblem(eventTypes)
   if (problem !== undefined) throw new AppError('unprocessable', problem)
-  return { url, eventTypes: [...new Set(eventTypes)] }
+  return { url, eventTypes: [...new Set(eventTypes)], format }
 }
 
 function addressProblem(address: string, guard: OutgoingGuard): string | undefined {

@@ -1,5 +1,6 @@
 import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { pauseWebhook } from './webhooks.ts'
+import type { WebhookFormat } from './webhooks.ts'
 
 /** The waits before each further try, which together are most of a day. */
 const RETRY_SECONDS: readonly number[] = [5, 30, 120, 600, 1800, 7200, 14_400, 21_600, 36_000]
@@ -21,6 +22,7 @@ export interface WebhookHead {
   /** The receiver knows it by this, at each try. */
   readonly messageId: string
   readonly payload: string
+  readonly format: WebhookFormat
   /** The tries of this round so far. */
   readonly tries: number
   readonly url: string
@@ -107,7 +109,7 @@ export async function takeHead(
     with kept as (
       update webhook_lines set due_at = now() + make_interval(secs => ${leaseSeconds})
       where ${held(sql, line)} returning webhook_id, execution_id)
-    select m.id::text, m.message_id, m.payload::text, m.tries, w.url, w.deployment_id,
+    select m.id::text, m.message_id, m.payload::text, m.tries, w.url, w.format, w.deployment_id,
       d.organization_id, w.sealed_key,
       case when w.previous_key_until > now() then w.sealed_previous_key end as sealed_previous_key
     from kept k join webhook_messages m

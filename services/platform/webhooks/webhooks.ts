@@ -29,6 +29,11 @@ export const EVERY_EVENT = '*'
 /** The type of the message that people send to try a webhook. */
 export const TEST_TYPE = 'webhook_test'
 
+/** The bodies that a webhook may have: as Standard Webhooks has them, or a text for a channel. */
+export const WEBHOOK_FORMATS = ['standard', 'slack', 'teams'] as const
+/** One of them. */
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number]
+
 /** Names a webhook of an automation. */
 export interface WebhookKey {
   readonly id: string
@@ -40,6 +45,7 @@ export interface WebhookFields {
   readonly url: string
   /** `*` is every event. */
   readonly eventTypes: readonly string[]
+  readonly format: WebhookFormat
 }
 
 /** An address that the events of an automation's runs are sent to. */
@@ -55,7 +61,7 @@ export interface Webhook extends WebhookKey, WebhookFields {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, deployment_id, url, event_types, failing_since, paused_at, pause_reason, created_at,
+  id, deployment_id, url, event_types, format, failing_since, paused_at, pause_reason, created_at,
   case when previous_key_until > now() then previous_key_until end as previous_key_until`
 
 /** Creates a webhook. Raises `conflict` when the automation has as many as it may. */
@@ -63,12 +69,12 @@ export async function createWebhook(
   sql: Queryable,
   webhook: WebhookKey & WebhookFields & { readonly sealedKey: Buffer },
 ): Promise<Webhook> {
-  const { deploymentId, id, url, eventTypes, sealedKey } = webhook
+  const { deploymentId, id, url, eventTypes, format, sealedKey } = webhook
   return inTransaction(sql, async (tx) => {
     await tx`select from deployments where id = ${deploymentId} for no key update`
     const [created] = await tx<Webhook[]>`
-      insert into webhooks (id, deployment_id, url, event_types, sealed_key)
-      select ${id}, ${deploymentId}, ${url}, ${[...eventTypes]}::text[], ${sealedKey}
+      insert into webhooks (id, deployment_id, url, event_types, format, sealed_key)
+      select ${id}, ${deploymentId}, ${url}, ${[...eventTypes]}::text[], ${format}, ${sealedKey}
       where (select count(*) from webhooks where deployment_id = ${deploymentId}) < ${WEBHOOKS_MAX}
       returning ${columns(tx)}`
     if (created) return created
@@ -83,10 +89,11 @@ export async function createWebhook(
 export async function updateWebhook(
   sql: Queryable,
   { id, deploymentId }: WebhookKey,
-  { url, eventTypes }: WebhookFields,
+  { url, eventTypes, format }: WebhookFields,
 ): Promise<boolean> {
   const { count } = await sql`
-    update webhooks set url = ${url}, event_types = ${[...eventTypes]}::text[]
+    update webhooks set url = ${url}, event_types = ${[...eventTypes]}::text[],
+      format = ${format}
     where id = ${id} and deployment_id = ${deploymentId}`
   return count > 0
 }

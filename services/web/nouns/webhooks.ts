@@ -21,6 +21,7 @@ import {
   rotateWebhookKey,
   updateWebhook,
   WEBHOOKS_MAX,
+  WEBHOOK_FORMATS,
 } from '../../platform/webhooks/webhooks.ts'
 import type { EventType, Webhook, WebhookFields } from '../../platform/webhooks/webhooks.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
@@ -33,7 +34,7 @@ import type { Html } from '../console/frame/parts.ts'
 import { deliveriesSection } from '../console/webhooks/deliveries-section.ts'
 import type { WebConfig } from '../env.ts'
 import { moment, nullable, perhapsMoment } from '../api/openapi/parts.ts'
-import { text, ticks } from '../resources/controls.ts'
+import { choice, text, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, View } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
@@ -87,6 +88,21 @@ const fields = {
       example: ['run_completed', 'run_failed'],
     },
   ),
+  format: field(
+    v.optional(
+      v.picklist(WEBHOOK_FORMATS, `must be one of ${WEBHOOK_FORMATS.join(', ')}`),
+      'standard',
+    ),
+    {
+      label: 'Messages',
+      control: choice({
+        standard: 'JSON, as Standard Webhooks has it',
+        slack: 'A text for an incoming webhook of Slack',
+        teams: 'A card for a workflow of Microsoft Teams',
+      }),
+      example: 'standard',
+    },
+  ),
 }
 
 /** An address that the events of an automation's runs are sent to. */
@@ -97,7 +113,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   most: WEBHOOKS_MAX,
   fields,
   identity: 'url',
-  values: ({ url, eventTypes }) => ({ url, event_types: [...eventTypes] }),
+  values: ({ url, eventTypes, format }) => ({ url, event_types: [...eventTypes], format }),
   facts: {
     created_at: [moment, ({ createdAt }) => createdAt],
     paused_at: [
@@ -122,8 +138,8 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   verbs: {
     list: ({ sql, owner }) => listWebhooks(sql, owner.id),
     find: ({ sql, owner }, id) => findWebhook(sql, { id, deploymentId: owner.id }),
-    read: async ({ deps: { config } }, { url, event_types: eventTypes }) =>
-      readWebhook(guardOf(config), { url, eventTypes }),
+    read: async ({ deps: { config } }, { url, event_types: eventTypes, format }) =>
+      readWebhook(guardOf(config), { url, eventTypes, format }),
     async create({ sql, owner, deps: { config } }, given) {
       const key = { id: randomUUID(), deploymentId: owner.id }
       const secret = createWebhookSecret()

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { bytesOfWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
+import { bodyOf } from './message-body.ts'
 import type { WebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
 import type {
   WebhookAttempt,
@@ -36,14 +37,15 @@ export async function postMessage(
     durationMs: Math.round(performance.now() - started),
   })
   const secrets = openSecrets(keys, { line, head })
+  const body = bodyOf(head)
   if (secrets.length === 0) return ended(null, UNREADABLE_KEY)
   try {
     const url = readAddress(head.url, 'The address of the webhook')
     const { status } = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
       postJson({
         url,
-        headers: signedHeaders(head, secrets),
-        body: head.payload,
+        headers: signedHeaders({ ...head, payload: body }, secrets),
+        body,
         responseBytesMax: 0,
         signal: stop,
         route: await guard.pin(url, {

@@ -87,7 +87,8 @@ async function hook(sql: Database, { id: deploymentId }: Automation, url: string
   const id = randomUUID()
   const secret = createWebhookSecret()
   const sealedKey = createWebhookKeys(SECRET_KEY_BASE).seal(secret, { id, deploymentId })
-  await createWebhook(sql, { id, deploymentId, url, eventTypes: [EVERY_EVENT], sealedKey })
+  const taken = { url, eventTypes: [EVERY_EVENT], format: 'standard' } as const
+  await createWebhook(sql, { id, deploymentId, ...taken, sealedKey })
   return secret
 }
 

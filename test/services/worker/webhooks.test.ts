@@ -32,7 +32,7 @@ import {
   resumeWebhook,
   rotateWebhookKey,
 } from '../../../services/platform/webhooks/webhooks.ts'
-import type { Webhook } from '../../../services/platform/webhooks/webhooks.ts'
+import type { Webhook, WebhookFormat } from '../../../services/platform/webhooks/webhooks.ts'
 import { startWebhookSender } from '../../../services/worker/webhooks/sender.ts'
 import type { SenderDeps } from '../../../services/worker/webhooks/sender.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
@@ -107,7 +107,11 @@ async function openReceiver(first: Answer = accept) {
 const textsOf = (headers: IncomingHttpHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 
-async function hook(url: string, eventTypes: readonly string[] = ['*']) {
+async function hook(
+  url: string,
+  eventTypes: readonly string[] = ['*'],
+  format: WebhookFormat = 'standard',
+) {
   const id = randomUUID()
   const deploymentId = platform.automation.id
   const secret = createWebhookSecret()
@@ -117,6 +121,7 @@ async function hook(url: string, eventTypes: readonly string[] = ['*']) {
     deploymentId,
     url,
     eventTypes,
+    format,
     sealedKey,
   })
   return { ...webhook, secret }
@@ -158,6 +163,27 @@ const deliveries = async ({ id }: Webhook) =>
 const reload = async (webhook: Webhook) => findWebhook(platform.sql, webhook)
 
 describe('webhooks', () => {
+  it.each(['slack', 'teams'] as const)('take a signed text for a channel: %s', async (format) => {
+    const receiver = await openReceiver()
+    const { id, secret } = await hook(`${receiver.origin}/`, ['run_stopped'], format)
+    const words = '<!channel> fails & [more](https://x.example)'
+    const payload = { type: 'alert_firing', timestamp: '', data: { text: words } }
+    await platform.sql`
+      select line_up_webhook_message(${id}, ${randomUUID()}, 'alert_firing',
+        ${platform.sql.json(payload)})`
+    await sendTestMessage(platform.sql, { webhookId: id, automationId: 'a' })
+    startSender([receiver.origin])
+    await settled(2)
+    const bodies = receiver.received.map(({ body, headers }) =>
+      JSON.stringify(new Receiver(secret).verify(body, headers)),
+    )
+    const text =
+      format === 'slack' ? '&lt;!channel&gt; fails &amp; [more](https://x.example)' : words
+    expect(bodies.some((body) => body.includes(`"text":"${text}"`))).toBe(true)
+    expect(bodies.some((body) => body.includes('"text":"webhook_test: automation a"'))).toBe(true)
+    expect(bodies.every((body) => body.includes('TextRun') === (format === 'teams'))).toBe(true)
+  })
+
   it('tell of the events that they want, in order, signed as the standard has it', async () => {
     const receiver = await openReceiver()
     const all = await hook(`${receiver.origin}/all`)

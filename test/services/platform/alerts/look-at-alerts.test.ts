@@ -74,7 +74,7 @@ async function run({ of = research, at = 0, status = 'completed', seconds = 1, t
       error, usage)
     values (${of.id}, '{}', ${status},
       ${minute(at)}::timestamptz - make_interval(secs => ${seconds}), ${minute(at)},
-      ${status === 'completed' ? '' : null}, ${status === 'error' ? sql.json({ message: 'no' }) : null},
+      ${status === 'completed' ? '' : null}, ${status === 'error' ? sql.json({}) : null},
       ${tokens === undefined ? null : sql.json({ inputTokens: tokens - 1, outputTokens: 1 })})
     returning id`
   return id
@@ -116,6 +116,7 @@ const webhookOf = (of: Automation, url: string, eventTypes: string[] = ['*']) =>
     deploymentId: of.id,
     url,
     eventTypes,
+    format: 'standard',
     sealedKey: Buffer.from('sealed'),
   })
 

@@ -50,7 +50,7 @@ const webhook = (name: string, types: readonly string[], parent = 'acme-digest')
   kind: 'webhook',
   name,
   parent,
-  spec: { event_types: types },
+  spec: { event_types: types, format: 'standard' },
 })
 const yaml = (...documents: readonly object[]): string =>
   documents.map((each) => stringify(each)).join('---\n')
@@ -75,6 +75,7 @@ describe('the task apply', () => {
         `webhook "${HOOK}" of acme-digest: create\n` +
         `    url: "${HOOK}"\n` +
         '    event_types: ["run_failed"]\n' +
+        '    format: "standard"\n' +
         '2 to create, 0 to change, 0 to delete, 0 unchanged.\n',
     )
     const done = await run.apply(files)

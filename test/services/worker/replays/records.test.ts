@@ -138,7 +138,7 @@ describe('the lane of replays', () => {
     const deploymentId = platform.automation.id
     const [{ id }] = await sql<[{ id: string }]>`select gen_random_uuid() as id`
     const hook = { id, deploymentId, url: 'https://hooks.example/', sealedKey: Buffer.alloc(1) }
-    await createWebhook(sql, { ...hook, eventTypes: ['*'] })
+    await createWebhook(sql, { ...hook, eventTypes: ['*'], format: 'standard' })
     const before = await countRows()
     const { runs } = await replay(version)
     expect(runs).toMatchObject([{ state: 'equal' }])

@@ -77,6 +77,7 @@ describe('a run that completes', () => {
       deploymentId: automation.id,
       url: 'https://hooks.example',
       eventTypes: ['*'],
+      format: 'standard',
       sealedKey: Buffer.from('key'),
     })
     const run = await takeNext()

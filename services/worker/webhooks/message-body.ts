@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import type { WebhookHead } from '../../platform/webhooks/webhook-outbox.ts'
+
+/** Less than Slack and Teams take. */
+const CHARACTERS_MAX = 3000
+
+/** Events of crews may have anything else under the name. */
+const text = v.fallback(v.optional(v.string()), undefined)
+const message = v.object({
+  type: v.string(),
+  data: v.object({ text, automation_id: text, kickoff_id: text }),
+})
+
+/** Returns the body of a message in the form of its webhook. */
+export function bodyOf({ payload, format }: Pick<WebhookHead, 'payload' | 'format'>): string {
+  if (format === 'standard') return payload
+  const words = textOf(v.parse(message, JSON.parse(payload)))
+  return JSON.stringify(format === 'slack' ? { text: forSlack(words) } : cardOf(words))
+}
+
+/** Of alerts what they say themselves; of events of runs which run it was. */
+function textOf({ type, data }: v.InferOutput<typeof message>): string {
+  if (data.text !== undefined) return data.text.slice(0, CHARACTERS_MAX)
+  const run = data.kickoff_id === undefined ? '' : `, run ${data.kickoff_id}`
+  return `${type}: automation ${data.automation_id}${run}`
+}
+
+/** Without what would mention people or be a link. */
+const forSlack = (words: string): string =>
+  words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+
+/** A text run is no Markdown. */
+const cardOf = (words: string) => ({
+  type: 'message',
+  attachments: [
+    {
+      contentType: 'application/vnd.microsoft.card.adaptive',
+      content: {
+        $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+        type: 'AdaptiveCard',
+        version: '1.2',
+        body: [{ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: words }] }],
+      },
+    },
+  ],
+})
