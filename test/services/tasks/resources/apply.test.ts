@@ -10,6 +10,7 @@ import { readApplyRequest } from '../../../../services/tasks/resources/options.t
 import { start } from '../../../../services/web/start.ts'
 import { environment, openPlatform } from '../../web/support/platform.ts'
 import type { Platform } from '../../web/support/platform.ts'
+import { isLong } from '../../../support/long.ts'
 import { createRunner, openGate } from './support.ts'
 
 let platform: Platform
@@ -430,7 +431,7 @@ it('apply twice, and apply of what was exported, change nothing, whatever is val
       }
       expect(await countChanges()).toBe(before)
     }),
-    { numRuns: 12 },
+    { numRuns: isLong ? 60 : 5 },
   )
 })
 

@@ -18,6 +18,7 @@ import type { Platform, SignedInUser } from '../support/platform.ts'
 import { openSendTraces } from '../support/send-traces.ts'
 import type { SendTraces } from '../support/send-traces.ts'
 import { anyCharacters } from '../../../support/any-characters.ts'
+import { isLong } from '../../../support/long.ts'
 
 interface Noun {
   readonly kind: string
@@ -202,17 +203,26 @@ const newnessOf = ({ can }: Noun): boolean[] => [
   ...(can.change ? [false] : []),
 ]
 
-/** Values that are taken, and such with a field that is too long: both are tried of each noun. */
-const triedOf = (noun: Noun): [Record<string, unknown>, boolean][] =>
-  newnessOf(noun).flatMap((isNew) =>
-    ['', 'x'.repeat(5000), '\0']
-      .flatMap((value) => Object.keys(noun.fields).map((name) => ({ [name]: value })))
-      .concat({})
-      .map((other): [Record<string, unknown>, boolean] => [
-        { ...examplesOf(noun), ...other },
-        isNew,
-      ]),
+const ODD = ['', 'x'.repeat(5000), '\0']
+
+/**
+ * Values that are taken, and such with an odd one in a field: both are tried of each noun. Each
+ * field has one of the odd values, and all of them in the long form.
+ */
+function triedOf(noun: Noun): [Record<string, unknown>, boolean][] {
+  const names = Object.keys(noun.fields)
+  const odd = names.flatMap((name, index) =>
+    ODD.filter((_, each) => isLong || names.length < ODD.length || each === index % ODD.length).map(
+      (each) => ({ [name]: each }),
+    ),
   )
+  return newnessOf(noun).flatMap((isNew) =>
+    [{}, ...odd].map((other): [Record<string, unknown>, boolean] => [
+      { ...examplesOf(noun), ...other },
+      isNew,
+    ]),
+  )
+}
 
 async function listOf(noun: Noun): Promise<Record<string, unknown>[]> {
   const { [namesOf(noun.kind).list]: rows } = await readObject(await call('GET', pathOf(noun)))
@@ -288,6 +298,7 @@ describe.each(paged)('the $kind', (noun) => {
       const pages = pageOf(noun)
       const onePage = `${pages}/${String(made['id'])}`
       const outcomes = new Set<string>()
+      const tried = triedOf(noun)
       await fc.assert(
         fc.asyncProperty(
           valuesOf(noun),
@@ -316,7 +327,7 @@ describe.each(paged)('the $kind', (noun) => {
             }
           },
         ),
-        { numRuns: 40, examples: triedOf(noun) },
+        { numRuns: tried.length + (isLong ? 60 : 8), examples: tried },
       )
       expect(outcomes.size).toBe(2 * newnessOf(noun).length)
       await empty(noun)
