@@ -1,3 +1,5 @@
+import * as v from 'valibot'
+import { isObject } from '../../shared/is-object.ts'
 import { findAutomation } from '../../platform/automations/automations.ts'
 import type { Automation } from '../../platform/automations/automations.ts'
 import { automationHead } from '../console/frame/automation-tabs.ts'
@@ -23,3 +25,14 @@ export const automation: Parent<Automation> = {
   ],
   head: (owner, texts) => automationHead({ automation: owner, tab: 'integrate', ...texts }),
 }
+
+/** The inputs that are kept for runs of an automation, by name. */
+export const inputsByName = v.optional(
+  v.pipe(
+    v.unknown(),
+    // A list is a record to valibot.
+    v.check(isObject, 'must be an object'),
+    v.record(v.string(), v.unknown()),
+  ),
+  {},
+)

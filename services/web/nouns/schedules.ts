@@ -18,14 +18,13 @@ import {
   updateSchedule,
 } from '../../platform/schedules/schedules.ts'
 import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules/schedules.ts'
-import { isObject } from '../../shared/is-object.ts'
 import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { list, moment, nullable, perhapsMoment } from '../api/openapi/parts.ts'
 import { choice, json, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { View } from '../resources/declaration.ts'
-import { automation } from './automation.ts'
+import { automation, inputsByName } from './automation.ts'
 
 const TEXT_MAX = 200
 const words = () =>
@@ -61,24 +60,13 @@ const fields = {
       example: 'skip',
     },
   ),
-  inputs: field(
-    v.optional(
-      v.pipe(
-        v.unknown(),
-        // A list is a record to valibot.
-        v.check(isObject, 'must be an object'),
-        v.record(v.string(), v.unknown()),
-      ),
-      {},
-    ),
-    {
-      label: 'Inputs',
-      hint: 'A JSON object, as a run of the automation takes it',
-      control: json({ rows: 6 }),
-      example: { topic: 'tidal power' },
-      facts: () => ({}),
-    },
-  ),
+  inputs: field(inputsByName, {
+    label: 'Inputs',
+    hint: 'A JSON object, as a run of the automation takes it',
+    control: json({ rows: 6 }),
+    example: { topic: 'tidal power' },
+    facts: () => ({}),
+  }),
 }
 
 /** When runs of an automation start by themselves. */

@@ -24,7 +24,6 @@ import {
 } from '../../platform/triggers/triggers.ts'
 import type { Trigger } from '../../platform/triggers/triggers.ts'
 import { createWebhookKeys, createWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
-import { isObject } from '../../shared/is-object.ts'
 import { moment, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
 import { absoluteTime } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
@@ -34,7 +33,7 @@ import { choice, json, secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State, Values } from '../resources/declaration.ts'
 import { readForm, withFixed } from '../resources/values.ts'
-import { automation } from './automation.ts'
+import { automation, inputsByName } from './automation.ts'
 
 const SECRET_MAX = 500
 const words = (max: number) =>
@@ -79,23 +78,12 @@ const fields = {
     control: text({ max: 1000, isMono: true, isOptional: true }),
     example: '$.body.id',
   }),
-  inputs: field(
-    v.optional(
-      v.pipe(
-        v.unknown(),
-        // A list is a record to valibot.
-        v.check(isObject, 'must be an object'),
-        v.record(v.string(), v.unknown()),
-      ),
-      {},
-    ),
-    {
-      label: 'Inputs',
-      hint: 'A JSON object; {{ $.body.path }} stands for what a JSONPath finds in a delivery',
-      control: json({ rows: 6 }),
-      example: { topic: '{{ $.body.data.object.description }}' },
-    },
-  ),
+  inputs: field(inputsByName, {
+    label: 'Inputs',
+    hint: 'A JSON object; {{ $.body.path }} stands for what a JSONPath finds in a delivery',
+    control: json({ rows: 6 }),
+    example: { topic: '{{ $.body.data.object.description }}' },
+  }),
 }
 
 /** A trigger with the address that a third party sends to. */

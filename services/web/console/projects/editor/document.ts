@@ -1,6 +1,6 @@
 import { isObject } from '../../../../shared/is-object.ts'
 import { changeTools, readTools, toolsOf } from './tools.ts'
-import { clean, numberOf, plain, unusedKey, wordsOf } from './values.ts'
+import { clean, jsonOf, numberOf, plain, unusedKey, wordsOf } from './values.ts'
 import type { Draft } from './values.ts'
 
 /** The lists of a definition that the form has entries for. */
@@ -54,14 +54,6 @@ const isRequired: Reader = (typed, former) => {
   if (typed !== 'on') return false
   return former === true ? true : undefined
 }
-const json: Reader = (typed) => {
-  if (typed.trim() === '') return undefined
-  try {
-    return JSON.parse(typed)
-  } catch {
-    return typed
-  }
-}
 /** Tasks that are ticked count before the tick for what is usual. */
 const context: Reader = (typed) => {
   const given = wordsOf(typed)
@@ -78,7 +70,7 @@ const FIELDS: Readonly<Record<ListName, Readonly<Record<string, Reader>>>> = {
     type: optional,
     label: optional,
     description: optional,
-    default: json,
+    default: jsonOf,
     required: isRequired,
   },
   agents: {

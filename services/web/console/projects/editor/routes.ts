@@ -20,15 +20,18 @@ export function editorRoutes(deps: WebDeps): Hono<SignedIn> {
     const { text, read } = readEdited(c)
     const problems = 'problems' in read ? read.problems : []
     const draft = toDraft(text)
-    const choices = await choicesOf(c, text)
-    const [fields, count, list, graph] = [
-      editorForm(draft, { problems, choices }),
+    const [count, list, graph] = [
       problemCount(problems),
       problemItems(problems),
       crewGraph(draft),
     ].map(String)
     const marks = marksOf(draft, problems)
-    return c.json({ text, fields, problems: count, list, graph, marks })
+    const shown = { text, problems: count, list, graph, marks }
+    // While somebody types, the fields stay as they are.
+    if (c.var.form.get('act') === 'show-form') return c.json(shown)
+    const choices = await choicesOf(c, text)
+    const [fields] = [editorForm(draft, { problems, choices })].map(String)
+    return c.json({ ...shown, fields })
   })
 
   return room.routes

@@ -2,7 +2,7 @@ import { toolDefinitions } from '../../../../platform/tools/tool-definitions.ts'
 import type { RemoteTool } from '../../../intake/tool-pins/pin-tools.ts'
 import { isObject } from '../../../../shared/is-object.ts'
 import * as v from 'valibot'
-import { clean, numberOf, plain, unusedKey, wordsOf } from './values.ts'
+import { clean, jsonOf, numberOf, plain, unusedKey, wordsOf } from './values.ts'
 import type { Draft } from './values.ts'
 
 /** The types of tools that have a form, with what a new one begins as. */
@@ -87,7 +87,11 @@ export function readTools(draft: Draft, form: URLSearchParams): Draft | undefine
 
 function readTool(tool: unknown, form: URLSearchParams, at: string): unknown {
   const value = form.get(`${at}value`)
-  if (value !== null) return parse(plain(value))
+  if (value !== null) {
+    // An emptied box is no tool, and the check says so.
+    const read = jsonOf(plain(value))
+    return read === undefined ? plain(value) : read
+  }
   const kind = kindOf(tool)
   if (!isObject(tool) || kind === 'json') return tool
   const fields = FIELDS[kind]
@@ -114,14 +118,6 @@ function readNames(form: URLSearchParams, at: string, name: string): Draft {
   const typed = form.get(`${at}${name}`)
   if (typed === null) return {}
   return { [name]: [...new Set([...form.getAll(`${at}ticked`), ...wordsOf(typed)])] }
-}
-
-function parse(typed: string): unknown {
-  try {
-    return JSON.parse(typed)
-  } catch {
-    return typed
-  }
 }
 
 /** Adds a tool of a type, or removes one. */

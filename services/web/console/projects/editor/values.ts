@@ -15,6 +15,16 @@ export function numberOf(typed: string): unknown {
   return Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed
 }
 
+/** Returns the value of a JSON text; the text where it is none, and nothing where it is empty. */
+export function jsonOf(typed: string): unknown {
+  if (typed.trim() === '') return undefined
+  try {
+    return JSON.parse(typed)
+  } catch {
+    return typed
+  }
+}
+
 /** Returns the names in a text, between spaces and commas. */
 export const wordsOf = (typed: string): string[] =>
   typed.split(/[\s,]+/u).filter((each) => each !== '')
