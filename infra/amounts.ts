@@ -7,7 +7,15 @@ const { backup, buildkit, collector, dbProxy, internalRegistry, oauth, postgres,
   values
 
 const scaled = { web, worker, oauth, collector }
-const components = { ...scaled, postgres, dbProxy, buildkit, internalRegistry, backup }
+const components = {
+  ...scaled,
+  postgres,
+  dbProxy,
+  buildkit,
+  internalRegistry,
+  backup,
+  'collector.archive': collector.archive,
+}
 
 const TARGETS = {
   cpu: 'targetCPUUtilizationPercentage',
@@ -50,6 +58,13 @@ const pauses = [
  */
 export const amounts: readonly Rule[] = [
   ...pauses,
+  {
+    refuse: all(
+      collector.archive.enabled,
+      not(exceeds(collector.archive.coldDays, collector.archive.hotDays)),
+    ),
+    message: 'collector.archive.hotDays must be below collector.archive.coldDays',
+  },
   ...Object.entries(components).flatMap(([component, { resources }]) =>
     AMOUNTS.map((amount): Rule => {
       const [limit, request] = [resources.limits[amount], resources.requests[amount]]

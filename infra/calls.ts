@@ -46,6 +46,7 @@ export const programs = {
   configuration: { isDeployed: isConfigured, isJob: true },
   crews: { isDeployed: crews.install, isJob: true },
   backup: { isDeployed: backup.enabled, isJob: true },
+  archive: { isDeployed: all(collector.enabled, collector.archive.enabled), isJob: true },
   bootstrap: { isJob: true },
   test: { isJob: true },
 } as const satisfies Readonly<Record<string, Program>>
@@ -95,6 +96,7 @@ const areSendersNamed = isSet(tracesNamespace)
 const isGrpcNamed = all(collector.grpc.enabled, areSendersNamed)
 
 const isTraceDatabaseShared = all(collector.enabled, not(isSet(collector.database.host)))
+const isArchiveShared = all(isTraceDatabaseShared, collector.archive.enabled)
 
 /** The registry has credentials for each organization, and a gate that knows them. */
 export const isRegistryGated = all(
@@ -159,6 +161,13 @@ export const calls = [
     why: 'the trace database',
     isMade: isTraceDatabaseShared,
   },
+  {
+    from: 'archive',
+    to: 'postgres',
+    port: 'postgres',
+    why: 'days of traces that become files',
+    isMade: isArchiveShared,
+  },
 
   {
     from: 'builds',
@@ -197,6 +206,7 @@ export const unrestricted: readonly ProgramName[] = [
   'web',
   'worker',
   'backup',
+  'archive',
   'bootstrap',
   'crews',
   'test',

@@ -1,6 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
+import { archiveSettings, archiveVolume } from './archive.ts'
 import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
@@ -77,6 +78,7 @@ export class Collector extends Construct {
           certificate.volume,
           expressionsVolume,
           pricesFile.volume,
+          archiveVolume.volume,
         ],
       },
     })
@@ -189,6 +191,18 @@ const noService = {
   STORAGE_TYPE: unset,
   SINK_TYPE: unset,
   RETENTION_WEEKS: unset,
+  COLLECTOR_HOT_DAYS: unset,
+  COLLECTOR_COLD_DAYS: unset,
+  COLLECTOR_ARCHIVE_DIRECTORY: unset,
+  COLLECTOR_ARCHIVE_S3_ENDPOINT: unset,
+  COLLECTOR_ARCHIVE_S3_BUCKET: unset,
+  COLLECTOR_ARCHIVE_S3_PREFIX: unset,
+  COLLECTOR_ARCHIVE_S3_REGION: unset,
+  COLLECTOR_ARCHIVE_S3_ACCESS_KEY_ID: unset,
+  COLLECTOR_ARCHIVE_S3_SECRET_ACCESS_KEY: unset,
+  HTTP_PROXY: unset,
+  HTTPS_PROXY: unset,
+  NO_PROXY: unset,
   COLLECTOR_ORGANIZATION_RETENTION_DAYS: unset,
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
@@ -217,6 +231,15 @@ const migrate = () => ({
   securityContext: instead(collector.securityContext, containerSecurity(PLATFORM_USER)),
 })
 
+const receiverMounts = () => [
+  tmp.mount,
+  ...caMounts(),
+  certificate.mount,
+  expressionsMount,
+  pricesFile.mount,
+  archiveVolume.mount,
+]
+
 const receiver = () => ({
   name: 'collector',
   ...runs(collectorImage),
@@ -239,6 +262,7 @@ const receiver = () => ({
     STORAGE_TYPE: collector.config.storageType,
     SINK_TYPE: collector.config.sinkType,
     RETENTION_WEEKS: collector.config.retentionWeeks,
+    ...archiveSettings(),
     COLLECTOR_ORGANIZATION_RETENTION_DAYS: setWhen(
       isSet(collector.config.organizationRetentionDays),
       asJson(collector.config.organizationRetentionDays),
@@ -271,6 +295,6 @@ const receiver = () => ({
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),
-  volumeMounts: [tmp.mount, ...caMounts(), certificate.mount, expressionsMount, pricesFile.mount],
+  volumeMounts: receiverMounts(),
   securityContext: containerSecurity(PLATFORM_USER),
 })

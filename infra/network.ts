@@ -1,6 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { crewNamespace } from './access.ts'
+import { archivesToBucket } from './archive.ts'
 import { calls, callsTo, deploymentOf, isProgram, programNames, unrestricted } from './calls.ts'
 import type { Call, Outsider, ProgramName } from './calls.ts'
 import { create, releaseNamespace } from './kit/create.ts'
@@ -34,6 +35,13 @@ export class Network extends Construct {
       policyTypes: ['Egress'],
       egress: [{}],
     })
+    const archived = new Policy(this, 'archived-days', {
+      podSelector: { matchLabels: selectorLabels('collector') },
+      policyTypes: ['Egress'],
+      egress: [{}],
+    })
+    // The bucket is at an address that no chart knows.
+    onlyWhen(all(collector.enabled, archivesToBucket), archived)
     const builds = new Policy(this, 'builds', {
       podSelector: { matchLabels: selectorLabels('buildkit') },
       policyTypes: ['Egress'],

@@ -1,5 +1,6 @@
 import { Chart } from 'cdk8s'
 import type { App } from 'cdk8s'
+import { Archive } from './archive.ts'
 import { Backup } from './backup.ts'
 import { Bootstrap, isBootstrapNeeded } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
@@ -15,6 +16,7 @@ import { Postgres } from './postgres.ts'
 import { Routes } from './routes.ts'
 import { Secrets } from './secrets.ts'
 import { Setup } from './setup.ts'
+import { all } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 import { Web } from './web.ts'
@@ -49,6 +51,7 @@ export class PlatformChart extends Chart {
     new Setup(this, 'setup')
     onlyWhen(values.crews.install, new Crews(this, 'crews'))
     onlyWhen(values.backup.enabled, new Backup(this, 'backup'))
+    onlyWhen(all(collector.enabled, collector.archive.enabled), new Archive(this, 'archive'))
     new Routes(this, 'routes')
     new Monitoring(this, 'monitoring')
     onlyWhen(isConfigured, new Configuration(this, 'configuration'))

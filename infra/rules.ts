@@ -93,6 +93,17 @@ export const rules: readonly Rule[] = [
     not(isSet(backup.s3.credentialsSecret)),
   ),
   refuse(
+    'collector.archive.enabled needs a place: backup.s3.bucket or collector.archive.existingClaim',
+    collector.archive.enabled,
+    not(isSet(backup.s3.bucket)),
+    not(isSet(collector.archive.existingClaim)),
+  ),
+  refuse(
+    'collector.archive.enabled is not for traces on Citus (collector.citus.distribute)',
+    collector.archive.enabled,
+    collector.citus.distribute,
+  ),
+  refuse(
     'The namespace of the release is longer than 57 characters: set crews.namespace',
     not(isSet(crews.namespace)),
     matches('^.{58,}$', releaseNamespace),

@@ -7,6 +7,7 @@ import { audit } from './values/audit.ts'
 import { mail } from './values/mail.ts'
 import { limits } from './values/limits.ts'
 import { auth } from './values/auth.ts'
+import { archive } from './values/archive.ts'
 import { backup } from './values/backup.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
 import { configuration } from './values/configuration.ts'
@@ -274,6 +275,7 @@ export const schema = {
           ),
         }),
       }),
+      archive,
       ...traceDatabases,
       resources: type.resources({ cpu: '500m', memory: '512Mi' }, { cpu: '100m', memory: '128Mi' }),
       ...type.pods,

@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
 import { flag, integer, logLevel, optional, readEnv, text, word } from '../shared/env.ts'
 import type { EnvOf, EnvSource } from '../shared/env.ts'
+import { AppError } from '../shared/errors.ts'
+import { archiveEnv, openArchiveStore } from './store/archive/archive-store.ts'
 import { ddlEnv } from './store/ddl-address.ts'
 import { LARGEST_CAPACITY } from './server/admission.ts'
 import { REDACTABLE } from './otlp/redaction/redaction.ts'
@@ -52,6 +54,11 @@ export const collectorEnv = v.object({
   STORAGE_TYPE: v.optional(word(['postgres'] as const), 'postgres'),
   SINK_TYPE: v.optional(word(['memory_batch'] as const), 'memory_batch'),
   RETENTION_WEEKS: v.optional(integer(1, 5200), '13'),
+  /** Days that spans stay in the database before `archive` moves them into files; never if unset. */
+  COLLECTOR_HOT_DAYS: optional(integer(1, 36_400)),
+  /** Days that spans are kept at all where they are archived, instead of `RETENTION_WEEKS`. */
+  COLLECTOR_COLD_DAYS: optional(integer(2, 36_400)),
+  ...archiveEnv,
   /** JSON: the days, by organization, after which its spans are deleted before those of all. */
   COLLECTOR_ORGANIZATION_RETENTION_DAYS: optional(organizationRetention),
   COLLECTOR_JWT_SECRET: text(32),
@@ -110,6 +117,28 @@ export type CollectorConfig = v.InferOutput<typeof collectorEnv>
 export function readConfig(source: EnvSource): CollectorConfig {
   const config = readEnv(collectorEnv, source)
   const { COLLECTOR_ORGANIZATION_RETENTION_DAYS: shorter } = config
-  if (shorter) requireShorter(shorter, config.RETENTION_WEEKS)
+  if (shorter) requireShorter(shorter, retentionWeeks(config))
+  requireArchive(config)
   return config
+}
+
+/** How long spans are kept, in the database or in files. */
+export const retentionWeeks = ({
+  COLLECTOR_HOT_DAYS: hot,
+  COLLECTOR_COLD_DAYS: cold,
+  RETENTION_WEEKS: weeks,
+}: Pick<CollectorConfig, 'COLLECTOR_HOT_DAYS' | 'COLLECTOR_COLD_DAYS' | 'RETENTION_WEEKS'>) =>
+  hot === undefined || cold === undefined ? weeks : cold / 7
+
+function requireArchive(config: CollectorConfig): void {
+  const { COLLECTOR_HOT_DAYS: hot } = config
+  const hasStore = openArchiveStore(config) !== undefined
+  if (hot === undefined) return
+  const days = retentionWeeks(config) * 7
+  const problem = !hasStore
+    ? 'needs a place for archived days: COLLECTOR_ARCHIVE_DIRECTORY or COLLECTOR_ARCHIVE_S3_…'
+    : hot >= days
+      ? `(${hot}) must be below the ${days} days that spans are kept`
+      : config.COLLECTOR_DISTRIBUTE && 'is not for spans on the nodes of Citus'
+  if (problem) throw new AppError('invalid_configuration', `COLLECTOR_HOT_DAYS ${problem}.`)
 }

@@ -4,8 +4,9 @@ import { connectDatabase } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './store/clock.ts'
-import { storageLimit } from './env.ts'
+import { retentionWeeks, storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
+import type { ColdDays } from './store/archive/cold-days.ts'
 import { ddlAddress } from './store/ddl-address.ts'
 import type { Health } from './store/health.ts'
 import {
@@ -48,6 +49,8 @@ export interface EventualStorageOptions {
   readonly health: Health
   readonly memory: Memory
   readonly prices: readonly Price[]
+  /** Undefined where there is no store of archived days. */
+  readonly cold: ColdDays | undefined
   /** Undefined when reads come from the database itself. */
   readonly replica: Replica | undefined
   /** Undefined when texts are stored as they come. */
@@ -137,7 +140,8 @@ async function openStorage(
       coordinator: config.COLLECTOR_DDL_DATABASE_URL === undefined ? undefined : ddl,
     }),
     guard: createDropGuard({ clock, log }),
-    retentionWeeks: config.RETENTION_WEEKS,
+    retentionWeeks: retentionWeeks(config),
+    hotDays: config.COLLECTOR_HOT_DAYS,
     organizationRetention: config.COLLECTOR_ORGANIZATION_RETENTION_DAYS ?? new Map(),
     maxStorageBytes: storageLimit(config),
   }

@@ -14,6 +14,7 @@ import { createAdmission, defaultCapacity, SHARE_FOR_BODIES } from './server/adm
 import { createApp } from './server/app.ts'
 import { createAuthorization } from './tokens/authorization.ts'
 import type { Authorization } from './tokens/authorization.ts'
+import { openColdDays } from './store/archive/cold-days.ts'
 import { createClock } from './store/clock.ts'
 import type { Clock } from './store/clock.ts'
 import { readConfig } from './env.ts'
@@ -57,6 +58,8 @@ export interface StartOptions {
    * @default 5_000
    */
   readonly drainMs?: number
+  /** The collector's own file, from which the process that reads archived days is started. */
+  readonly program?: string | undefined
   /** @default 8_000: within the ten seconds that exporters wait */
   readonly ackTimeoutMs?: number
   /** The time that a body may stand still before its memory is given to others. @default 5_000 */
@@ -110,11 +113,12 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   })
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const replica = replicaOf(config, { clock, log })
-  const readers = openAnswerReaders(ddlAddress(config), { replica, log })
+  const cold = openColdDays(config, { source, log, program: options.program })
+  const readers = openAnswerReaders(ddlAddress(config), { replica, cold, log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
-  const eraser = createEraser(ddlAddress(config))
+  const eraser = createEraser(ddlAddress(config), { cold })
   const revoker = createRevoker(address, revocations)
-  const shared = { ...common, prices, readers, eraser, revoker, replica, revocations }
+  const shared = { ...common, prices, cold, readers, eraser, revoker, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -141,6 +145,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
       await Promise.all([readers.close(), eraser.close(), revoker.close()])
+      cold?.close()
       await metricsServer.stop()
     },
   }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
 import { databaseEnv } from '../../shared/postgres/address.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
+import { AppError } from '../../shared/errors.ts'
 import { optional, readEnv, text } from '../../shared/env.ts'
 import { ddlAddress, ddlEnv } from '../store/ddl-address.ts'
 import { loadPrices } from '../../shared/prices/load-prices.ts'
@@ -31,6 +32,7 @@ export const rebuildCommand: Command = async (args, source, output) => {
   const env = readEnv(rebuildEnv, source)
   const session = await openTurns(ddlAddress(env), await loadPrices(env.COLLECTOR_PRICES_FILE))
   try {
+    await refuseArchived(session)
     output.out(`${await readSpansAgain(session)} spans have more columns than before.\n`)
     await startRebuild(session)
     output.out('The roll-ups are empty; rolling up the days, the latest first.\n')
@@ -38,6 +40,16 @@ export const rebuildCommand: Command = async (args, source, output) => {
   } finally {
     session.close()
   }
+}
+
+/** What lists and totals have of archived days cannot be made from spans that are not there. */
+async function refuseArchived(session: Session): Promise<void> {
+  const [days] = await session.rows('select count(*) from archived_days')
+  if (days?.[0] === '0') return
+  const message =
+    `${days?.[0]} days are archived: their spans are in files, and lists and totals would lose ` +
+    'these days. They cannot be made anew while there are any.'
+  throw new AppError('conflict', message)
 }
 
 /** Ends: each turn takes some of what is left, and nothing adds days. */

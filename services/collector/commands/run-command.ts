@@ -4,6 +4,8 @@ import { endOnSignal, explain, run } from '../../shared/run.ts'
 import { runMigration } from '../schema.ts'
 import { start } from '../start.ts'
 import type { Command, Output } from './command.ts'
+import { runReader } from '../store/archive/reader-process.ts'
+import { archiveCommand, verifyArchiveCommand } from './archive.ts'
 import { exportCommand } from './export.ts'
 import { importCommand } from './import.ts'
 import { rebuildCommand } from './rebuild.ts'
@@ -16,6 +18,9 @@ const USAGE = `Usage: node build/collector/main.js [command]
   migrate   bring the database's schema up to date and end
   verify    write a trace and read it back
   rebuild   make what lists and totals read anew from the spans
+  archive   move the days that are due into files of the object store
+  archive:verify DAY
+            compare the files of a day with what was written
   export    write spans as lines of OTLP JSON
   import    send such lines to a collector
   token     print a token for an emitter
@@ -27,8 +32,11 @@ serve and migrate are configured by the environment; the others have a --help of
 const NOT_TRIED = 3
 
 const COMMANDS: Readonly<Record<string, Command>> = {
-  serve: (_, source) => run(start, source),
+  serve: (_, source) => run((given) => start(given, { program: process.argv[1] }), source),
   migrate: endable((_, source) => runMigration(source)),
+  archive: endable(archiveCommand),
+  'archive:verify': endable(verifyArchiveCommand),
+  'archive:reader': (_, source) => runReader(source),
   verify: endable(verifyCommand),
   rebuild: endable(rebuildCommand),
   token: tokenCommand,

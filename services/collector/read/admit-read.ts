@@ -109,6 +109,7 @@ export function withinTime(reader: AnswerReader, totalMs: number): AnswerReader 
   }
   return {
     organization: reader.organization,
+    cold: reader.cold,
     lagMs: () => reader.lagMs(),
     ask: (question) => limit(() => reader.ask(question)),
     askOnce: (statement) => limit(() => reader.askOnce(statement)),

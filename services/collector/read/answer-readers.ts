@@ -3,7 +3,9 @@ import { AppError } from '../../shared/errors.ts'
 import { sqlState } from '../../shared/postgres/failures.ts'
 import type { Log } from '../../shared/log.ts'
 import { openReaders } from './reader.ts'
-import type { Reader } from './reader.ts'
+import type { ColdReader, Reader } from './reader.ts'
+import type { ColdDays } from '../store/archive/cold-days.ts'
+import { findArchived, findArchivedDay } from '../store/archive/find-archived.ts'
 import type { Replica } from '../store/replica.ts'
 
 /** The questions of one answer, which all go to the same server while that can answer. */
@@ -30,12 +32,15 @@ export interface AnswerReaders {
  */
 export function openAnswerReaders(
   address: DatabaseAddress,
-  { replica, log }: { replica: Replica | undefined; log: Log },
+  { replica, cold, log }: AnswerReadersOptions,
 ): AnswerReaders {
   const primaries = openReaders(address, { log })
   if (!replica) {
     return {
-      for: (organization) => ({ ...primaries.for(organization), lagMs: () => undefined }),
+      for: (organization) => {
+        const reader = { ...primaries.for(organization), lagMs: () => undefined }
+        return { ...reader, cold: cold && coldReader(cold, reader, { isFromCopy: () => false }) }
+      },
       close: () => primaries.close(),
     }
   }
@@ -46,6 +51,7 @@ export function openAnswerReaders(
         primary: primaries.for(organization),
         copy: copies.for(organization),
         replica,
+        cold,
       }),
     close: async () => {
       await Promise.all([primaries.close(), copies.close()])
@@ -53,13 +59,21 @@ export function openAnswerReaders(
   }
 }
 
+interface AnswerReadersOptions {
+  readonly replica: Replica | undefined
+  /** Undefined where there is no store of archived days. */
+  readonly cold?: ColdDays | undefined
+  readonly log: Log
+}
+
 interface Sources {
   readonly primary: Reader
   readonly copy: Reader
   readonly replica: Replica
+  readonly cold: ColdDays | undefined
 }
 
-function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
+function openAnswer({ primary, copy, replica, cold }: Sources): AnswerReader {
   let isFromCopy = replica.state() === 'up'
   let lagMs = isFromCopy ? replica.lagMs() : 0
   let isFirst = true
@@ -86,8 +100,11 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
       return question(isFromCopy ? copy : primary)
     }
   }
+  const toPrimary = (): void => void (isFromCopy = false)
+  const ofPrimary = { isFromCopy: () => isFromCopy, toPrimary }
   return {
     organization: primary.organization,
+    cold: cold && coldReader(cold, primary, ofPrimary),
     lagMs: () => lagMs,
     ask: (question) => askOne((reader) => reader.ask(question)),
     askOnce: (statement) => askOne((reader) => reader.askOnce(statement)),
@@ -104,6 +121,26 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
     },
   }
 }
+
+interface Place {
+  readonly isFromCopy: () => boolean
+  readonly toPrimary?: () => void
+}
+
+/** Spans are brought back to the primary: what is asked of a replica is then asked there. */
+const coldReader = (cold: ColdDays, primary: Reader, place: Place): ColdReader => ({
+  async warm(sql, traces) {
+    const missing = await findArchived(sql, traces)
+    if (missing.length === 0) return
+    await cold.restore(missing)
+    if (place.isFromCopy()) throw new AppError('unavailable', 'The spans are on the primary.')
+  },
+  async warmDay(day) {
+    const { organization } = primary
+    await cold.restore(await primary.ask((sql) => findArchivedDay(sql, day, organization)))
+    place.toPrimary?.()
+  },
+})
 
 /** A replica cancels a question that needs rows which the primary has removed since. */
 const CONFLICT_WITH_RECOVERY = '40001'

@@ -9,6 +9,7 @@ import { addRevocation } from './revoke-route.ts'
 import type { Revoker } from '../tokens/revoker.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
+import type { AnswerReader } from './answer-readers.ts'
 import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
 import { readSearch, readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
@@ -51,6 +52,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const traceId = readTraceId(c.req.param('id'))
     const query = readView(parametersOf(c))
     c.set('view', query.view)
+    await warm(c.var.reader, traceId)
     if (query.view === 'otlp') return streamTrace(deps, c, traceId)
     if (query.view === 'skeleton')
       return sendSkeleton(deps, c, { query: { ...query, traceId }, source })
@@ -63,6 +65,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const traceId = readTraceId(c.req.param('id'))
     const spanId = readSpanId(c.req.param('span'))
     requireNoParameters(parametersOf(c))
+    await warm(c.var.reader, traceId)
     const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }, source))
     return c.json(view, 200, NO_STORE)
   })
@@ -70,6 +73,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     c.set('view', 'search')
     const traceId = readTraceId(c.req.param('id'))
     const query = { ...readSearch(parametersOf(c)), traceId }
+    await warm(c.var.reader, traceId)
     return c.json(await searchTrace(c.var.reader, query), 200, NO_STORE)
   })
   app.delete('/traces/:id', async (c) => {
@@ -97,6 +101,12 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     return problemResponse(error, c.var.requestId ?? randomUUID())
   })
   return app
+}
+
+/** Brings the spans of a trace back where they are archived. */
+const warm = async (reader: AnswerReader, traceId: string): Promise<void> => {
+  const { cold, organization } = reader
+  if (cold) await reader.ask((sql) => cold.warm(sql, [{ organization, traceId }]))
 }
 
 const PLACES =

@@ -7,9 +7,23 @@ import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
 import { createCopyReader } from './copy-reader.ts'
 import type { Log } from '../../shared/log.ts'
+import type { SoughtTrace } from '../store/archive/find-archived.ts'
+
+/** Spans of archived days, which are brought back before they are read. */
+export interface ColdReader {
+  /**
+   * Brings the spans of these traces back, within a question. Raises `unavailable`, also where the
+   * question has to be asked again elsewhere.
+   */
+  warm(sql: Queryable, traces: readonly SoughtTrace[]): Promise<void>
+  /** Brings all traces of a day back, between questions. */
+  warmDay(day: string): Promise<void>
+}
 
 /** Questions to the trace database about one organization, or about all. */
 export interface Reader {
+  /** Undefined where there is no store of archived days. */
+  readonly cold?: ColdReader | undefined
   /** An empty text for the platform itself; undefined for all of them. */
   readonly organization: string | undefined
   /**

@@ -48,12 +48,18 @@ export async function* exportLines(
   mayGoOn: () => boolean,
 ): AsyncGenerator<string, void, undefined> {
   let after = query.after
+  let from = query.from
   for (let isLast = false; !isLast;) {
     if (!mayGoOn()) return
-    const from = after
+    const until = await warmFrom(
+      reader,
+      query,
+      after && toDate(after) > from ? toDate(after) : from,
+    )
+    const range = { ...query, from, until, after }
     const places = await reader.ask(async (sql) => {
       const isSpread = hasFilter(query) && (await isDistributed(sql))
-      return listPlaces(sql, { ...query, after: from }, isSpread)
+      return listPlaces(sql, range, isSpread)
     })
     const wanted = places.filter(({ isWanted }) => isWanted)
     for (const chunk of wanted.length > 0 ? chunksOf(wanted, LINE) : []) {
@@ -61,11 +67,33 @@ export async function* exportLines(
       yield await lineOf(reader, chunk)
     }
     const end = places.at(-1)
-    isLast = end === undefined || !end.isFull
     after = end ?? after
+    if (end?.isFull) continue
+    isLast = until >= query.until
+    from = until
   }
   const cursor = after ? `"cursor":"${toExportCursor(after)}",` : ''
   yield `{"resourceSpans":[],${cursor}"complete":true}\n`
+}
+
+const DAY_MS = 86_400_000
+const toDate = ({ startUs }: ExportPosition): Date => new Date(Math.floor(Number(startUs) / 1000))
+
+/** Brings the spans of a day back, if it is archived; returns how far they can be read then. */
+async function warmFrom(reader: Reader, { until }: ExportQuery, at: Date): Promise<Date> {
+  const { cold } = reader
+  if (!cold) return until
+  const [next] = await reader.ask(
+    (sql) => sql<{ day: string }[]>`
+      select day::text from archived_days
+      where state = 'dropped' and day >= (${at.toISOString()}::text::timestamptz at time zone 'UTC')::date
+      order by day limit 1`,
+  )
+  const begins = new Date(`${next?.day ?? '9999-12-31'}T00:00:00Z`)
+  if (begins >= until) return until
+  if (begins > at) return begins
+  await cold.warmDay(next?.day ?? '')
+  return new Date(Math.min(begins.getTime() + DAY_MS, until.getTime()))
 }
 
 async function lineOf(reader: Reader, places: readonly ExportPlace[]): Promise<string> {

@@ -1,5 +1,6 @@
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { ArchiveState } from './archive/archived-days.ts'
 import type { SearchState } from './search/prepare-search.ts'
 import type { Replica, ReplicaState } from './replica.ts'
 import type { Revocations } from '../tokens/revocations.ts'
@@ -30,6 +31,10 @@ export interface HealthReport {
   /** `late`: lists and totals do not show yet what was committed a minute ago. */
   readonly roll_ups: 'ok' | 'late'
   readonly roll_up_lag_ms: number
+  /** Days whose spans are in files. */
+  readonly archived_days: number
+  /** Why the latest day was not archived, or archived days cannot be read; null for nothing. */
+  readonly archive_failure: string | null
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
   /** Absent where no replica is read from. While it is not `up` reads come from the primary. */
@@ -66,6 +71,8 @@ export interface Health {
   isFull(): boolean
   /** The outcome of a run of the retention, or of making space. */
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
+  /** Notes the state of archived days. */
+  noteArchive(state: ArchiveState & { readonly isOpen: boolean }): void
   /** Notes how late the roll-ups are. */
   noteRollUpLag(ms: number): void
   report(observed: Observations): HealthReport
@@ -74,6 +81,7 @@ export interface Health {
 /** Rows that wait this long for their commit mean trouble, even if the database answers. */
 const STALLED_MS = 5000
 const LATE_MS = 60_000
+const NO_STORE = 'there is no store of archived days, and the spans of these days are not shown'
 
 /**
  * What `GET /health` says (SPEC 4.6, 8). One endpoint serves the startup, liveness and readiness
@@ -85,6 +93,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
   let isFull = false
   let rollUpLagMs = 0
   const days = { heldBack: 0, droppedEarly: 0 }
+  let archive: ArchiveFacts = { archived_days: 0, archive_failure: null }
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
   const note = (what: keyof typeof works, ok: boolean, why: Why = {}): void => {
@@ -109,6 +118,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
     },
+    noteArchive: (state) => void (archive = factsOf(state)),
     noteRollUpLag(ms) {
       rollUpLagMs = Math.round(ms)
     },
@@ -129,6 +139,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         search,
         roll_ups: isLate ? 'late' : 'ok',
         roll_up_lag_ms: rollUpLagMs,
+        ...archive,
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
         ...stateOf(replica),
@@ -136,6 +147,13 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
     },
   }
 }
+
+type ArchiveFacts = Pick<HealthReport, 'archived_days' | 'archive_failure'>
+
+const factsOf = ({ days, failure, isOpen }: ArchiveState & { isOpen: boolean }): ArchiveFacts => ({
+  archived_days: days,
+  archive_failure: (days > 0 && !isOpen ? NO_STORE : failure) ?? null,
+})
 
 const stateOfClock = (
   clock: Observations['clock'],

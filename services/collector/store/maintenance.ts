@@ -3,6 +3,9 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { openDatabasePing } from '../../shared/postgres/ping.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { removeFiles } from './archive/archive-files.ts'
+import { readArchiveState, releaseRestored } from './archive/archived-days.ts'
+import type { ColdDays } from './archive/cold-days.ts'
 import type { Clock } from './clock.ts'
 import { relaxErasures } from './erasures/erase-trace.ts'
 import type { Health } from './health.ts'
@@ -33,6 +36,10 @@ interface MaintenanceOptions {
   readonly clock: Clock
   readonly guard: DropGuard
   readonly retentionWeeks: number
+  /** Undefined where no days are archived. */
+  readonly hotDays: number | undefined
+  /** Undefined where there is no store of archived days. */
+  readonly cold: ColdDays | undefined
   /** Of all days together; undefined for no limit. */
   readonly maxStorageBytes: number | undefined
   readonly spaceCheckMs: number
@@ -46,13 +53,26 @@ const CLOCK_MS = 10_000
 
 /** Creates the partitions of the coming days and drops the expired ones, once. */
 export async function maintain(options: MaintenanceOptions): Promise<void> {
-  const { sql, clock, retentionWeeks: weeks } = options
+  const { sql, clock } = options
   await clock.ask(sql)
-  await recordRetention(sql, weeks)
+  await recordRetention(sql, options)
   await createDays(options)
   await retain(options)
   await measure(options)
   await relaxErasures(options.sql)
+  await maintainArchive(options)
+}
+
+/** A store that is unavailable keeps nothing else from being done. */
+async function maintainArchive({ sql, cold, health, log }: MaintenanceOptions): Promise<void> {
+  await releaseRestored(sql)
+  const archive = await readArchiveState(sql)
+  health.noteArchive({ ...archive, isOpen: cold !== undefined })
+  try {
+    if (cold) await removeFiles({ sql, store: cold.store })
+  } catch (thrown) {
+    log.error({ reason: toError(thrown).message }, 'files of archived days are not removed yet')
+  }
 }
 
 async function retain(options: MaintenanceOptions): Promise<void> {

@@ -6,11 +6,11 @@ import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 import { openFile, sealFile } from './sealed-file.ts'
 import type { Passphrase } from './sealed-file.ts'
-import type { BackupStore } from './store.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 
 /** A store, and what opens its files. */
 export interface Archive {
-  readonly store: BackupStore
+  readonly store: ObjectStore
   readonly passphrase: Passphrase
 }
 

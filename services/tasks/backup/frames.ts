@@ -1,5 +1,5 @@
 import { AppError } from '../../shared/errors.ts'
-import { createByteReader } from './byte-reader.ts'
+import { createByteReader } from '../../shared/object-store/byte-reader.ts'
 
 /** A part of a dump: a note in JSON, or rows of a table as COPY writes them. */
 export type Frame =

@@ -7,7 +7,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import { AppError } from '../../shared/errors.ts'
-import { createByteReader } from './byte-reader.ts'
+import { createByteReader } from '../../shared/object-store/byte-reader.ts'
 
 /**
  * A file that only the passphrase opens: a header, then pieces of one size, each with a tag. The

@@ -13,11 +13,11 @@ import { checkSizes, findBackup, listBackups, readManifest } from './archive.ts'
 import type { Archive } from './archive.ts'
 import { createBackup, verifyDatabase } from './create-backup.ts'
 import type { BackupDatabase } from './create-backup.ts'
-import { createDirectoryStore } from './directory-store.ts'
+import { createDirectoryStore } from '../../shared/object-store/directory-store.ts'
 import { backupEnv, checkPlace, collectorAddress } from './env.ts'
 import type { BackupConfig } from './env.ts'
 import { restoreBackup } from './restore-backup.ts'
-import { createS3Store } from './s3-store.ts'
+import { createS3Store } from '../../shared/object-store/s3-store.ts'
 import { createPassphrase } from './sealed-file.ts'
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`)

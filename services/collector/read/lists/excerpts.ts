@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { cut } from '../../store/search/excerpt.ts'
+import type { ColdReader } from '../reader.ts'
 import { keyOf, lookIntoTexts } from './span-texts.ts'
 import type { KnownTrace, SpanText, TimedTrace } from './span-texts.ts'
 
@@ -23,10 +24,10 @@ export interface TraceExcerpt {
 export async function findExcerpts(
   sql: Queryable,
   traces: readonly TimedTrace[],
-  length: number,
+  { length, cold }: { readonly length: number; readonly cold: ColdReader | undefined },
 ): Promise<(trace: KnownTrace) => TraceExcerpt> {
   const until = performance.now() + BUDGET_MS
-  const look = { steps: SPANS, until }
+  const look = { steps: SPANS, until, cold }
   const asked = await lookIntoTexts(sql, traces, {
     ...look,
     order: 'first',

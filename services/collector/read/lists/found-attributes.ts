@@ -2,6 +2,8 @@ import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../store/spans/distribution.ts'
+import { invalid } from '../read-query.ts'
+import type { ColdReader } from '../reader.ts'
 import { indexedConditions } from './filter-sql.ts'
 import { searchTexts, tooMany as tooManyTexts } from './found-texts.ts'
 import type { KnownTraces, SearchedFilter } from './filter-sql.ts'
@@ -13,13 +15,35 @@ import type { Attribute, TraceFilter } from './trace-filter.ts'
 const MAX_LOOK_UPS = 20_000
 
 /** Looks for the text and the attribute of a filter among all traces that it may find. */
-export async function search(sql: Queryable, filter: TraceFilter): Promise<SearchedFilter> {
-  const all = { filter, sort: 'newest' } as const
-  const { filter: searched, stoppedAt } = await searchTexts(sql, all, { wanted: Infinity })
+export async function search(
+  sql: Queryable,
+  given: TraceFilter,
+  cold: ColdReader | undefined,
+): Promise<SearchedFilter> {
+  const all = { filter: await withinHotDays(sql, given), sort: 'newest' } as const
+  const { filter: searched, stoppedAt } = await searchTexts(sql, all, { wanted: Infinity, cold })
   if (stoppedAt) throw tooManyTexts()
   const from: Fragment = sql`
     from listed_traces as traces where ${indexedConditions(sql, searched)}`
   return lookUpAttribute(sql, searched, { from })
+}
+
+/**
+ * Limits a filter by an attribute, which is looked up in spans, to the days that are not archived.
+ * Raises `invalid_request` for one that asks for others.
+ */
+export async function withinHotDays(sql: Queryable, filter: TraceFilter): Promise<TraceFilter> {
+  if (!filter.attribute) return filter
+  const [row] = await sql<{ since: Date | null }[]>`
+    select (max(day) + 1)::timestamp at time zone 'UTC' as since from archived_days
+    where state = 'dropped'`
+  const since = row?.since ?? undefined
+  if (!since || (filter.from && filter.from >= since)) return filter
+  if (!filter.from && (!filter.to || filter.to > since)) return { ...filter, from: since }
+  throw invalid(
+    'attribute',
+    `attribute is not looked up in archived days; set from to ${since.toISOString()} or later.`,
+  )
 }
 
 interface Candidates {

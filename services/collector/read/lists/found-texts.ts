@@ -10,6 +10,7 @@ import type { KnownTrace, SpanText, TimedTrace } from './span-texts.ts'
 import type { Fragment } from './sql-parts.ts'
 import { timestamp } from './sql-parts.ts'
 import type { TraceFilter } from './trace-filter.ts'
+import type { ColdReader } from '../reader.ts'
 import { fromNext, keyOfSort, keyText, orderOf } from './trace-order.ts'
 import type { OrderedTraces } from './trace-order.ts'
 
@@ -26,7 +27,10 @@ const LEAST_MS = 2000
 /** Traces that are looked at for a list at a time. */
 const LISTED = 4096
 /** Of these, those whose texts are read at a time: more while that takes no longer than this. */
-const LOOKED_AT = { first: 64, most: 1024, quickMs: 150 }
+const LOOKED_AT = { most: 1024, quickMs: 150 }
+const FIRST = 64
+/** Each may be in another file. */
+const FIRST_COLD = 16
 /** Spans of a trace that may have a text, which are read at a time. */
 const SPANS = [1, 16, 256, 16_384] as const
 
@@ -43,6 +47,8 @@ interface SearchedTexts {
 interface SearchLimits {
   /** Traces with the text. */
   readonly wanted: number
+  /** Undefined where there are no archived days. */
+  readonly cold: ColdReader | undefined
   readonly named?: number
   readonly budgetMs?: number
 }
@@ -54,7 +60,7 @@ interface SearchLimits {
 export async function searchTexts(
   sql: Queryable,
   query: OrderedTraces,
-  { wanted, named = MAX_NAMED, budgetMs = BUDGET_MS }: SearchLimits,
+  { wanted, cold, named = MAX_NAMED, budgetMs = BUDGET_MS }: SearchLimits,
 ): Promise<SearchedTexts> {
   const { filter } = query
   const { text } = filter
@@ -66,14 +72,21 @@ export async function searchTexts(
   const until = Math.max(started + budgetMs, performance.now() + Math.min(budgetMs, LEAST_MS))
   const look = (some: readonly Candidate[]) => {
     const candidates = some.map((each) => ({ ...each, ...members?.get(keyOf(each)) }))
-    return lookForText(sql, candidates, { text, until })
+    return lookForText(sql, candidates, { text, until, cold })
   }
   const listed = { ...query, filter: { ...filter, found } }
-  const { traces, ...searched } = await lookInOrder(sql, listed, { wanted, until, look })
+  const { traces, ...searched } = await lookInOrder(sql, listed, {
+    wanted,
+    until,
+    look,
+    first: cold ? FIRST_COLD : FIRST,
+  })
   return { ...searched, filter: { ...filter, found: toKnown(traces) } }
 }
 
 interface OrderedLook {
+  /** Traces that are looked at first. */
+  readonly first: number
   readonly wanted: number
   readonly until: number
   /** The matches in some traces; undefined when the time was up before. */
@@ -85,12 +98,12 @@ interface OrderedLook {
 async function lookInOrder(
   sql: Queryable,
   query: OrderedTraces,
-  { wanted, until, look }: OrderedLook,
+  { wanted, until, look, first }: OrderedLook,
 ): Promise<Omit<SearchedTexts, 'filter'> & { readonly traces: readonly KnownTrace[] }> {
   const matches = new Map<string, TextMatch>()
   const traces: KnownTrace[] = []
   let last = query.after
-  for await (const some of listInTurns(sql, query)) {
+  for await (const some of listInTurns(sql, query, first)) {
     const isLate = last !== query.after && performance.now() > until
     const looked = isLate ? undefined : await look(some)
     if (!looked && last === query.after) throw tooMany()
@@ -191,9 +204,10 @@ interface Candidate extends TimedTrace, Omit<Position, 'sort'> {}
 async function* listInTurns(
   sql: Queryable,
   query: OrderedTraces,
+  first: number,
 ): AsyncGenerator<readonly Candidate[]> {
   if (query.filter.found?.traceIds.length === 0) return
-  let size = LOOKED_AT.first
+  let size = first
   let listed = size
   let { after } = query
   for (;;) {
@@ -204,7 +218,7 @@ async function* listInTurns(
       at += some.length
       yield some
       const isQuick = performance.now() - started < LOOKED_AT.quickMs
-      size = isQuick ? Math.min(size * 4, LOOKED_AT.most) : Math.max(size / 4, LOOKED_AT.first)
+      size = isQuick ? Math.min(size * 4, LOOKED_AT.most) : Math.max(size / 4, first)
     }
     const last = rows.at(-1)
     if (!last || rows.length < listed) return
@@ -232,7 +246,7 @@ const listCandidates = (
 async function lookForText(
   sql: Queryable,
   traces: readonly TimedTrace[],
-  { text, until }: { text: string; until: number },
+  { text, until, cold }: { text: string; until: number; cold: ColdReader | undefined },
 ): Promise<ReadonlyMap<string, TextMatch> | undefined> {
   const sought = fold(text)
   const { found, isWhole } = await lookIntoTexts(sql, traces, {
@@ -240,6 +254,7 @@ async function lookForText(
     letters: lettersOf(sought),
     steps: SPANS,
     until,
+    cold,
     find: (span) => toMatch(span, sought),
   })
   return isWhole ? found : undefined

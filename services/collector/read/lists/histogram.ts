@@ -64,7 +64,7 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     if (query.interval) requireFewBuckets(interval, ends - begins)
     return {
       interval,
-      buckets: [...(await listBuckets(sql, await search(sql, filter), interval))],
+      buckets: [...(await listBuckets(sql, await search(sql, filter, reader.cold), interval))],
     }
   })
 }

@@ -7,6 +7,7 @@ import { HAS_TEXTS } from '../../store/search/note-texts.ts'
 import { member, small, TEXT_COLUMNS } from '../../store/search/signature-statements.ts'
 import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../store/spans/distribution.ts'
 import { writtenOut } from './sql-parts.ts'
+import type { ColdReader } from '../reader.ts'
 import type { Fragment } from './sql-parts.ts'
 
 /** A trace by its organization and id. */
@@ -39,6 +40,8 @@ interface Look<Found> {
   readonly steps: readonly number[]
   /** When it ends at the latest, by `performance.now()`. */
   readonly until: number
+  /** Undefined where there are no archived days. */
+  readonly cold: ColdReader | undefined
   /** What is found in a text; undefined for nothing. */
   find(text: SpanText): Found | undefined
 }
@@ -63,6 +66,7 @@ export async function lookIntoTexts<Found>(
   look: Look<Found>,
 ): Promise<Looked<Found>> {
   if (traces.length === 0) return { found: new Map(), isWhole: true }
+  await look.cold?.warm(sql, traces)
   if (!(await isDistributed(sql))) return lookInSteps(sql, traces, { ...look, texts: textsOf })
   return inTransaction(sql, async (tx) => {
     await tx.unsafe(DISTRIBUTED_TRANSACTION)

@@ -3,12 +3,12 @@ import { integer, word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import type { TextMatch, TracePage } from '../../../shared/trace-answers/lists.ts'
 import { invalid, readParameters, traceId } from '../read-query.ts'
-import type { Reader } from '../reader.ts'
+import type { ColdReader, Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
 import { hasOtherConditions, needsLookUps, otherConditions } from './filter-sql.ts'
 import { EXCERPT_MAX, findExcerpts } from './excerpts.ts'
-import { lookUpAttribute } from './found-attributes.ts'
+import { lookUpAttribute, withinHotDays } from './found-attributes.ts'
 import { MAX_NAMED, searchTexts } from './found-texts.ts'
 import type { SearchedFilter } from './filter-sql.ts'
 import { keyOf } from './span-texts.ts'
@@ -79,16 +79,19 @@ export async function listTraces(
   limits = SCAN_LIMITS,
 ): Promise<TracePage> {
   return reader.ask(async (sql) => {
-    const limited = { ...query, filter: limitTo(reader, query.filter) }
+    const { cold } = reader
+    const filter_ = await withinHotDays(sql, limitTo(reader, query.filter))
+    const limited = { ...query, filter: filter_ }
     const placed = { ...limited, after: await findPlace(sql, limited) }
     const size = scanSize(limited, limits)
     const { filter, matches, stoppedAt } = await searchTexts(sql, placed, {
       ...limits,
       wanted: size,
+      cold,
     })
     const searched = { ...placed, filter: await lookUp(sql, { ...placed, filter }, size) }
     const page = toPage(await listRows(sql, searched, size), { ...query, size, stoppedAt })
-    const textsOf = await findTexts(sql, query, { matches, rows: page.shown })
+    const textsOf = await findTexts(sql, query, { matches, rows: page.shown, cold })
     return {
       traces: page.shown.map((row) => toListedTrace(row, textsOf(row))),
       next_cursor: page.next ? toCursor({ ...page.next, sort: query.sort }) : null,
@@ -120,15 +123,17 @@ async function findPlace(
 interface Matches {
   readonly matches: ReadonlyMap<string, TextMatch>
   readonly rows: readonly Row[]
+  readonly cold: ColdReader | undefined
 }
 
 /** What is shown of the texts of traces, by their rows. */
 async function findTexts(
   sql: Queryable,
-  { excerpts }: TraceQuery,
-  { matches, rows }: Matches,
+  { excerpts: length }: TraceQuery,
+  { matches, rows, cold }: Matches,
 ): Promise<(row: Row) => TraceTexts> {
-  const excerptOf = excerpts === undefined ? undefined : await findExcerpts(sql, rows, excerpts)
+  const excerptOf =
+    length === undefined ? undefined : await findExcerpts(sql, rows, { length, cold })
   return (row) => ({ match: matches.get(keyOf(row)), excerpt: excerptOf?.(row) })
 }
 

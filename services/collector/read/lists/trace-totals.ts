@@ -72,7 +72,7 @@ export async function totalGroups(
 
 const askTotals = (reader: Reader, filter: TraceFilter, by?: Group): Promise<Row[]> =>
   reader.ask(async (sql) =>
-    findTotals(sql, { filter: await search(sql, limitTo(reader, filter)), by }),
+    findTotals(sql, { filter: await search(sql, limitTo(reader, filter), reader.cold), by }),
   )
 
 function toTotals(row: Row): TraceTotals {

@@ -4,6 +4,10 @@ import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import { connectDatabase } from '../../../shared/postgres/database.ts'
 import type { Database, Transaction } from '../../../shared/postgres/database.ts'
 import { sqlState } from '../../../shared/postgres/failures.ts'
+import { removeFiles } from '../archive/archive-files.ts'
+import type { ColdDays } from '../archive/cold-days.ts'
+import { findArchived } from '../archive/find-archived.ts'
+import { forgetTexts, listFilesOf, replaceFiles } from '../archive/forget-trace.ts'
 import { isDistributed } from '../spans/distribution.ts'
 
 /** The trace to erase, and who wants that. */
@@ -43,10 +47,16 @@ const LOCK_NOT_AVAILABLE = '55P03'
 /** With that of a statement that the server ended at its timeout. */
 const TIMEOUTS = new Set(['57014', LOCK_NOT_AVAILABLE])
 
+interface EraserOptions {
+  readonly statementMs?: number
+  /** Undefined where there is no store of archived days. */
+  readonly cold?: ColdDays | undefined
+}
+
 /** Opens no connection before the first erasure. */
 export function createEraser(
   address: DatabaseAddress,
-  { statementMs = STATEMENT_MS }: { statementMs?: number } = {},
+  { statementMs = STATEMENT_MS, cold }: EraserOptions = {},
 ): Eraser {
   const limits = { max: 1, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
   const sql = connectDatabase(address, { name: 'collector-erase', ...limits })
@@ -54,7 +64,7 @@ export function createEraser(
     async erase(erasure) {
       try {
         return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
-          eraseTrace(sql, erasure),
+          eraseTrace(sql, erasure, cold),
         )
       } catch (thrown) {
         throw TIMEOUTS.has(sqlState(thrown) ?? '') ? tookTooLong(thrown) : thrown
@@ -73,10 +83,35 @@ const tookTooLong = (cause: unknown): AppError =>
  * Two transactions: from the first one on no span of the trace is stored, and the second one
  * deletes those that are there. What was asked for is on record even if the second one fails.
  */
-async function eraseTrace(sql: Database, erasure: Erasure): Promise<Erased> {
+async function eraseTrace(
+  sql: Database,
+  erasure: Erasure,
+  cold: ColdDays | undefined,
+): Promise<Erased> {
+  await restoreTrace(sql, erasure, cold)
   if (!(await exists(sql, erasure))) throw traceToDeleteNotFound(erasure.traceId)
   const id = await sql.begin((tx) => refuseSpans(tx, erasure))
-  return sql.begin((tx) => deleteSpans(tx, id, erasure))
+  const files = await listFilesOf(sql, erasure)
+  const rewritten = files.length > 0 ? await cold?.without(erasure.traceId, files) : undefined
+  const erased = await sql.begin(async (tx) => {
+    await replaceFiles(tx, rewritten ?? [])
+    return deleteSpans(tx, id, erasure)
+  })
+  // What is left the next maintenance removes.
+  if (cold && rewritten) await removeFiles({ sql, store: cold.store }).catch(() => {})
+  return erased
+}
+
+/** Archived spans are deleted as others are, once they are back, and from their files. */
+async function restoreTrace(
+  sql: Database,
+  { traceId, organization }: Erasure,
+  cold: ColdDays | undefined,
+): Promise<void> {
+  const missing = await findArchived(sql, [{ traceId, organization }])
+  if (missing.length === 0) return
+  if (cold) return cold.restore(missing)
+  throw new AppError('unavailable', 'Days of the trace are archived, and their store is not set.')
 }
 
 /** The error for a trace without spans, and for one of another organization. */
@@ -133,9 +168,7 @@ async function deleteSpans(
       ${days?.first ?? ''}::text::timestamp, ${days?.last ?? ''}::text::timestamp,
       interval '1 day'
     ) as day`
-  await tx`
-    update text_signatures set signature = null
-    where trace_ids @> array[${traceId}::text::uuid] and organization = ${organization}`
+  await forgetTexts(tx, { traceId, organization })
   await tx`delete from span_texts where ${ofTrace}`
   await tx`delete from span_rejects where ${ofTrace}`
   const [row] = await tx<Erased[]>`

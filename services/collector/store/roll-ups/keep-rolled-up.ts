@@ -3,6 +3,8 @@ import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { ColdDays } from '../archive/cold-days.ts'
+import { findArchived } from '../archive/find-archived.ts'
 import type { Health } from '../health.ts'
 import type { CollectorMetrics } from '../../observability/metrics.ts'
 import { pause } from '../../../shared/pause.ts'
@@ -16,6 +18,8 @@ interface RollUpOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
   readonly prices: readonly Price[]
+  /** Undefined where there is no store of archived days. */
+  readonly cold: ColdDays | undefined
   readonly metrics: CollectorMetrics
   readonly health: Health
   readonly log: Log
@@ -44,19 +48,44 @@ const REST_BEHIND = 0.25
  */
 export function keepRolledUp(options: RollUpOptions): Promise<void> {
   const { address, prices } = options
+  const bringBack = createBringer(options)
   return takeTurns({
     ...options,
     open: () => openTurns(address, prices),
-    take: (session) => takeMeasuredTurn(session, options),
+    take: (session) => takeMeasuredTurn(session, { ...options, bringBack }),
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the roll-ups are not up to date',
   })
 }
 
+type Bringer = (archived: Turn['archived']) => void
+
+/** Brings spans back for traces that go on after they were archived, beside the turns. */
+function createBringer({ sql, cold, log }: RollUpOptions): Bringer {
+  let isBusy = false
+  const bring = async (archived: Turn['archived']): Promise<void> => {
+    try {
+      await cold?.restore(await findArchived(sql, archived))
+    } catch (thrown) {
+      const reason = toError(thrown).message
+      log.error({ reason, traces: archived.length }, 'archived traces wait for their roll-ups')
+    }
+  }
+  return (archived) => {
+    if (isBusy || archived.length === 0) return
+    isBusy = true
+    void bring(archived).finally(() => (isBusy = false))
+  }
+}
+
 /** Returns the milliseconds to rest. */
-async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): Promise<number> {
+async function takeMeasuredTurn(
+  session: Session,
+  { metrics, bringBack }: RollUpOptions & { readonly bringBack: Bringer },
+): Promise<number> {
   const started = performance.now()
   const turn = await takeTurn(session)
+  bringBack(turn.archived)
   const ms = performance.now() - started
   // Its plan may be from when a new day's table was empty, and go through all of it.
   if (ms > SLOW_MS) await session.query('discard plans')
@@ -66,7 +95,10 @@ async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): P
 }
 
 /** How long to rest after a turn that took so many milliseconds. */
-export function restAfter({ traces, lagMs, isDone, isLeader }: Turn, ms: number): number {
+export function restAfter(
+  { traces, lagMs, isDone, isLeader }: Omit<Turn, 'archived'>,
+  ms: number,
+): number {
   if (lagMs > BEHIND_MS) return ms * REST_BEHIND
   const hasOnlyNoted = isLeader && traces === 0 && !isDone
   if (hasOnlyNoted) return Math.min(ms, LONGEST_MS)

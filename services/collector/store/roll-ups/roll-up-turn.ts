@@ -14,7 +14,9 @@ import {
 } from './distributed-spans.ts'
 import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
 import { SUMS_LOCK } from './trace-days.ts'
+import { setArchivedAside } from './archived-traces.ts'
 import { takeNotes, toArguments } from './notes.ts'
+import type { TouchedTrace } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
 /** Any number: who holds this lock is the leader, for one transaction. */
@@ -38,6 +40,8 @@ export interface Turn {
   readonly lagMs: number
   /** True when nothing was left to do. */
   readonly isDone: boolean
+  /** Traces that wait for spans that are in files. */
+  readonly archived: readonly TouchedTrace[]
 }
 
 /**
@@ -78,7 +82,8 @@ export async function takeTurn(session: Session): Promise<Turn> {
     select from pg_try_advisory_xact_lock(${LEADER_LOCK}) as is_leader where is_leader`)
   const isLeader = rowsOf(locked) === 1
   try {
-    const work = isLeader ? await lead(session) : { traces: 0, lagMs: 0, isDone: false }
+    const nothing = { traces: 0, lagMs: 0, isDone: false, archived: [] }
+    const work = isLeader ? await lead(session) : nothing
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
     return { isLeader, ...work }
@@ -99,19 +104,21 @@ export async function takeTurn(session: Session): Promise<Turn> {
 async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   const changed = rowsOf(await session.query(FIND_CHANGED_DAYS))
   if (changed > 0) await forgetDroppedDays(session)
-  const { touched, lagMs } = await takeNotes(session)
+  const { touched: noted, lagMs } = await takeNotes(session)
+  const { whole: touched, archived } = await setArchivedAside(session, noted)
   if (touched.length > 0) {
     if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
     const given = toArguments(touched)
     await session.query(`${HASH_JOINS}; execute roll_up (${given})`)
     await session.query('delete from usage_hourly where calls = 0')
     await session.query(FORGET_CHANGES)
-    return { traces: touched.length, lagMs, isDone: false }
+    return { traces: touched.length, lagMs, isDone: false, archived }
   }
   // What arrives comes first.
   const isDue = rowsOf(await session.query(FIND_EARLIER_DAY)) > 0
   const earlier = isDue ? await noteEarlier(session) : 0
-  return { traces: 0, lagMs, isDone: changed + earlier === 0 }
+  const isDone = changed + earlier + archived.length === 0
+  return { traces: 0, lagMs, isDone, archived }
 }
 
 async function noteEarlier(session: Session): Promise<number> {

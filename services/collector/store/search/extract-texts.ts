@@ -68,7 +68,8 @@ export async function takeExtraction(session: ExtractionSession): Promise<Extrac
   const [lock] = await rowsInTransaction(session, lockQuery)
   try {
     const [notes] = lock ? await session.rows(TAKE_NOTES) : []
-    const spans = notes ? await extract(session, notedIn(notes)) : 0
+    // The signatures of an archived day stay as they are: its spans are not there.
+    const spans = notes && notes[4] !== 't' ? await extract(session, notedIn(notes)) : 0
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
     return { spans, isDone: notes === undefined, lagMs: Number(notes?.[3] ?? 0) }
@@ -98,7 +99,8 @@ const TAKE_NOTES = `
     returning organization, day, trace_ids, noted_at
   )
   select organization, day, string_agg(trace_ids, ''),
-    extract(epoch from now() - min(noted_at)) * 1000
+    extract(epoch from now() - min(noted_at)) * 1000,
+    exists (select from archived_days where archived_days.day = taken.day and state = 'dropped')
   from taken group by organization, day`
 
 type Row = readonly (string | null)[]

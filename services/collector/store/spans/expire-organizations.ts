@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { CollectorMetrics } from '../../observability/metrics.ts'
 import { pause } from '../../../shared/pause.ts'
 import { takeTurns } from '../take-turns.ts'
+import { forgetOrganization, listArchivedDays } from '../archive/archived-days.ts'
 import { createDropGuard } from './drop-guard.ts'
 import type { DropGuard } from './drop-guard.ts'
 import { organizationCutoff } from './organization-retention.ts'
@@ -74,13 +75,15 @@ export async function expireOrganizations(
 ): Promise<void> {
   const { organizationRetention, clock, metrics, signal, guards } = options
   let heldBack = 0
+  const archived = new Set(await listArchivedDays(sql))
   for (const organization of organizationRetention.keys()) {
     const cutoff = organizationCutoff(organizationRetention, organization, clock.now()) ?? -Infinity
     const expired = await listExpiredDays(sql, organization, cutoff)
     const admitted = expired.length > 0 ? (guards.get(organization)?.(expired) ?? []) : []
     heldBack += expired.length - admitted.length
     for (const { day } of admitted) {
-      const isDone = await expireDay(sql, { organization, day, cutoff }, options)
+      const expired = { organization, day, cutoff }
+      const isDone = await expireOrForget(sql, expired, { ...options, archived })
       if (!isDone || signal.aborted) return
     }
     const isSure = admitted.length === expired.length && !clock.isSkewed()
@@ -122,6 +125,19 @@ interface ExpiredTrace {
   readonly startTime: string
   readonly firstStart: string
   readonly spans: number
+}
+
+/** Of an archived day files go as a whole, once all that is in them has expired. */
+async function expireOrForget(
+  sql: Database,
+  expired: Expired,
+  { archived, ...options }: ExpiryOptions & { readonly archived: ReadonlySet<string> },
+): Promise<boolean> {
+  const { organization, day, cutoff } = expired
+  const date = startOfDay(day).slice(0, 10)
+  if (!archived.has(date)) return expireDay(sql, expired, options)
+  if (day < dayOf(cutoff)) await forgetOrganization(sql, date, organization)
+  return true
 }
 
 /**

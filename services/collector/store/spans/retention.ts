@@ -4,6 +4,7 @@ import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { DropGuard } from './drop-guard.ts'
+import { forgetArchivedDays, listArchivedDays } from '../archive/archived-days.ts'
 import { isDistributed } from './distribution.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
 import type { Day } from './partitions.ts'
@@ -34,12 +35,22 @@ interface Retained {
 /** Before this nothing is kept; milliseconds since 1970. */
 export const retentionCutoff = (now: number, weeks: number): number => now - weeks * WEEK_MS
 
-/** Writes down how long spans are kept, for the views that hide expired ones. */
-export async function recordRetention(sql: Database, weeks: number): Promise<void> {
+/**
+ * Writes down how long spans are kept, for the views that hide expired ones, and for how long
+ * outside of files, for what archives them.
+ */
+export async function recordRetention(
+  sql: Database,
+  {
+    retentionWeeks,
+    hotDays,
+  }: { readonly retentionWeeks: number; readonly hotDays?: number | undefined },
+): Promise<void> {
   await sql`
-    insert into retention (weeks) values (${weeks})
-    on conflict (only_row) do update set weeks = excluded.weeks
-    where retention.weeks <> excluded.weeks`
+    insert into retention (weeks, hot_days) values (${Math.ceil(retentionWeeks)}, ${hotDays ?? null})
+    on conflict (only_row) do update set weeks = excluded.weeks, hot_days = excluded.hot_days
+    where (retention.weeks, retention.hot_days)
+      is distinct from (excluded.weeks, excluded.hot_days)`
 }
 
 /**
@@ -58,6 +69,7 @@ export async function dropExpired(options: RetentionOptions): Promise<Retained |
       log.info({ partition: partition.name }, 'expired partition dropped')
     }
     await dropTexts(session)
+    await forgetArchivedDays(session)
     const heldBack = expired.length - dropped.length
     if (heldBack === 0 && !clock.isSkewed()) await dropLeftovers(session, oldestDay)
     return { dropped, heldBack }
@@ -82,7 +94,9 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
     const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))
     const rollUpBytes = await rollUpSize(session)
     let total = sumOf([...sizes.values()])
+    const archived = new Set(await listArchivedDays(session))
     for (const partition of await listPartitions(session)) {
+      if (archived.has(startOfDay(partition.day).slice(0, 10))) continue
       if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
       if (!(await dropPartition(session, partition, log))) break
       dropped.push(partition.name)
@@ -111,7 +125,8 @@ interface Partition {
   readonly state: string
 }
 
-async function listPartitions(sql: Database, table = 'spans'): Promise<Partition[]> {
+/** The days of a table, the oldest first, whether attached or not. */
+export async function listPartitions(sql: Database, table = 'spans'): Promise<Partition[]> {
   const rows = await sql<{ name: string; state: string }[]>`
     select c.relname as name,
       case when i.inhrelid is null then 'detached'

@@ -32,6 +32,8 @@ interface StorageOptions {
   readonly clock: Clock
   readonly writers: number
   readonly retentionWeeks: number
+  /** Undefined where no days are archived: spans of such days are not taken. */
+  readonly hotDays?: number | undefined
   readonly organizationRetention: OrganizationRetention
   /** Undefined when texts are stored as they come. */
   readonly redaction?: Redaction | undefined
@@ -86,10 +88,10 @@ export function createStorage(options: StorageOptions): Storage {
 /** Spans may start between the end of their retention and a day from now. */
 function windowAt(
   nowMs: number,
-  { retentionWeeks, organizationRetention }: StorageOptions,
+  { retentionWeeks, hotDays = Infinity, organizationRetention }: StorageOptions,
 ): Omit<RequestFacts, keyof SubmissionFacts> {
   return {
-    oldest: toMicros(retentionCutoff(nowMs, retentionWeeks)),
+    oldest: toMicros(retentionCutoff(nowMs, Math.min(retentionWeeks, hotDays / 7))),
     newest: toMicros(nowMs + FUTURE_MS),
     oldestOf:
       organizationRetention.size === 0

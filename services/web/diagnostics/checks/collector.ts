@@ -17,6 +17,8 @@ const healthReport = v.object({
   clock: v.optional(v.picklist(['ok', 'skewed'])),
   days_held_back: v.optional(v.number()),
   roll_ups: v.optional(v.picklist(['ok', 'late'])),
+  archived_days: v.optional(v.number()),
+  archive_failure: v.optional(v.nullable(v.string())),
 })
 
 interface CollectorDetails {
@@ -49,6 +51,10 @@ const warnings = declareCodes({
   collector_roll_ups_late:
     'Lists and totals of traces lag behind. Look at the load of the trace database, and give ' +
     'the collector or the database more CPU.',
+  collector_archive_failing:
+    'A day of traces is not archived, or archived days cannot be read; no span is lost. Look at ' +
+    'the object store, and at the log of the job archive; `archive:verify DAY` compares a day. ' +
+    'The next run begins the day anew.',
 })
 
 /**
@@ -62,7 +68,14 @@ export const collectorCheck: Check<CollectorDetails> = {
   failures,
   warnings,
   timeout: failures.collector_unreachable,
-  page: { facts: ({ host }) => (host ? [html`<li class="mono">${host}</li>`] : []) },
+  page: {
+    facts: ({ host, collector }) => [
+      ...(host ? [html`<li class="mono">${host}</li>`] : []),
+      ...(collector?.archived_days
+        ? [html`<li>${collector.archived_days} days archived</li>`]
+        : []),
+    ],
+  },
 
   async run({ signal }, { config: { COLLECTOR_URL: url } }) {
     if (url === undefined) return skipped()
@@ -93,6 +106,7 @@ function toFinding({ status, json, cut }: HttpAnswer, host: string): Finding<Col
 /** What keeps a collector from being well although it answers. */
 function warningsOf(health: v.InferOutput<typeof healthReport>): readonly Warning[] {
   const { database, storage, clock, days_held_back: days = 0, roll_ups: rollUps } = health
+  const { archive_failure: failure = null } = health
   const warn = (isSo: boolean, code: keyof typeof warnings, message: string): Warning[] =>
     isSo ? [warning(warnings[code], message)] : []
   return [
@@ -101,6 +115,7 @@ function warningsOf(health: v.InferOutput<typeof healthReport>): readonly Warnin
     ...warn(clock === 'skewed', 'collector_clock_skewed', 'its clock and PostgreSQL differ'),
     ...warn(days > 0, 'collector_retention_late', `${days} expired days are still kept`),
     ...warn(rollUps === 'late', 'collector_roll_ups_late', 'its roll-ups are late'),
+    ...warn(failure !== null, 'collector_archive_failing', `archived days: ${failure}`),
   ]
 }
 

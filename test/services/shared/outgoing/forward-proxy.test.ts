@@ -214,7 +214,7 @@ describe('a program behind a proxy', () => {
       'model of the operator': expect.stringContaining('answered with'),
       'key set': '{"path":"/keys"}',
       'probe of the report': 200,
-      'backup store': [],
+      'object store': [],
       'OAuth service': INSIDE,
       'Kubernetes API': { object: INSIDE },
       collector: INSIDE,

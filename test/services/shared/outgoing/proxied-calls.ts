@@ -20,7 +20,7 @@ import {
 import { createLlmGuard } from '../../../../services/shared/outgoing/guards.ts'
 import { createProviderFetch } from '../../../../services/shared/outgoing/provider-fetch.ts'
 import { sendRequest } from '../../../../services/shared/outgoing/send-request.ts'
-import { createS3Store } from '../../../../services/tasks/backup/s3-store.ts'
+import { createS3Store } from '../../../../services/shared/object-store/s3-store.ts'
 import { readDocument } from '../../../../services/web/gate/access-token/read-document.ts'
 import { httpGet } from '../../../../services/web/diagnostics/http-get.ts'
 import { callCollector, readText } from '../../../../services/web/traces/collector-call.ts'
@@ -86,7 +86,7 @@ const results = {
   'model of the operator': await callModel(),
   'key set': JSON.stringify(await readDocument(place('/keys').href, { guard, ...asker })),
   'probe of the report': await probe(),
-  'backup store': await store.list(),
+  'object store': await store.list(),
   'OAuth service': await callOauthService({ url: inside, apiKey: 'k' }, { path: '/x' }),
   'Kubernetes API': await kubernetes({ method: 'GET', path: '/x' }),
   collector: JSON.parse(

@@ -3,9 +3,9 @@ import { mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createS3Store } from '../../../../services/tasks/backup/s3-store.ts'
-import type { BackupStore } from '../../../../services/tasks/backup/store.ts'
-import { signRequest } from '../../../../services/tasks/backup/sign-request.ts'
+import { createS3Store } from '../../../../services/shared/object-store/s3-store.ts'
+import type { ObjectStore } from '../../../../services/shared/object-store/object-store.ts'
+import { signRequest } from '../../../../services/shared/object-store/sign-request.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { until } from '../../../support/until.ts'
 
@@ -43,7 +43,7 @@ describe.skipIf(!isThere)('a bucket of an S3-compatible server', () => {
   const login = { region: 'us-east-1', accessKeyId: 'access', secretAccessKey: 'a-secret/+key' }
   let stop: () => void
   let endpoint: string
-  let store: BackupStore
+  let store: ObjectStore
 
   beforeAll(async () => {
     const directory = await mkdtemp(join(tmpdir(), 'bucket-'))

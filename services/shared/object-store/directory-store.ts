@@ -1,14 +1,14 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { AppError } from '../../shared/errors.ts'
-import type { BackupStore, StoredFile } from './store.ts'
+import { AppError } from '../errors.ts'
+import type { ObjectStore, StoredFile } from './object-store.ts'
 
 /** Of a file that is being written. */
 const UNFINISHED = '.unfinished'
 
-/** Keeps backups in a directory, such as the mount of a volume. */
-export function createDirectoryStore(directory: string): BackupStore {
+/** Keeps files in a directory, such as the mount of a volume. */
+export function createDirectoryStore(directory: string): ObjectStore {
   const at = (path: string): string => join(directory, path)
   return {
     place: directory,

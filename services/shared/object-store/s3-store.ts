@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMs } from '../../shared/backoff.ts'
-import { deadline } from '../../shared/deadline.ts'
-import { AppError, toError } from '../../shared/errors.ts'
-import { routeThrough } from '../../shared/outgoing/forward-proxy.ts'
-import type { ForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
-import { openResponse } from '../../shared/outgoing/send-request.ts'
+import { backoffMs } from '../backoff.ts'
+import { deadline } from '../deadline.ts'
+import { AppError, toError } from '../errors.ts'
+import { routeThrough } from '../outgoing/forward-proxy.ts'
+import type { ForwardProxy } from '../outgoing/forward-proxy.ts'
+import { openResponse } from '../outgoing/send-request.ts'
 import { createByteReader } from './byte-reader.ts'
 import { encode, signRequest } from './sign-request.ts'
 import type { S3Login } from './sign-request.ts'
-import type { BackupStore, StoredFile } from './store.ts'
+import type { ObjectStore, StoredFile } from './object-store.ts'
 
 /** A bucket of an S3-compatible store, addressed by its path. */
 interface S3Bucket extends S3Login {
@@ -38,8 +38,8 @@ interface Request {
   readonly body?: Buffer
 }
 
-/** Keeps backups in a bucket. Each call has a deadline, and is tried again when it may succeed. */
-export function createS3Store(bucket: S3Bucket): BackupStore {
+/** Keeps files in a bucket. Each call has a deadline, and is tried again when it may succeed. */
+export function createS3Store(bucket: S3Bucket): ObjectStore {
   const call = (request: Request) => callPatiently(bucket, request)
 
   return {
@@ -51,7 +51,7 @@ export function createS3Store(bucket: S3Bucket): BackupStore {
       const reader = body.getReader()
       try {
         for (;;) {
-          const next = await deadline({ name: 'the backup store', timeoutMs: TIMEOUT_MS }, () =>
+          const next = await deadline({ name: 'the object store', timeoutMs: TIMEOUT_MS }, () =>
             reader.read(),
           )
           if (next.done) return
@@ -178,7 +178,7 @@ async function send(
   const url = new URL(`${bucket.endpoint}/${encode(bucket.bucket)}${key}`)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const { host: _, ...headers } = signRequest({ method, url, body, now: new Date() }, bucket)
-  const limit = { name: 'the backup store', timeoutMs: TIMEOUT_MS }
+  const limit = { name: 'the object store', timeoutMs: TIMEOUT_MS }
   const answer = await deadline(limit, (signal) =>
     openResponse({ url, method, headers, signal, body, route: routeThrough(bucket.proxy, url) }),
   )
@@ -195,13 +195,13 @@ function storeError(what: string, status: number, body: string): AppError {
   const code = /<Code>([^<]*)</.exec(body)?.[1] ?? `HTTP ${status}`
   const message = /<Message>([^<]*)</.exec(body)?.[1] ?? ''
   const kind = status === 404 ? 'not_found' : 'unavailable'
-  return new AppError(kind, `The backup store refused ${what}: ${code} ${message}`.trim())
+  return new AppError(kind, `The object store refused ${what}: ${code} ${message}`.trim())
 }
 
 const unreachable = ({ endpoint }: S3Bucket, thrown: unknown): AppError => {
   const { message, cause } = toError(thrown)
   const why = cause instanceof Error ? cause.message : message
-  return new AppError('unavailable', `The backup store ${endpoint} does not answer: ${why}`)
+  return new AppError('unavailable', `The object store ${endpoint} does not answer: ${why}`)
 }
 
 const escapeXml = (text: string): string =>

@@ -1,12 +1,12 @@
-/** A file of a backup as its store lists it. */
+/** A file as its store lists it. */
 export interface StoredFile {
-  /** `<backup>/<file>` */
+  /** `<directory>/<file>` */
   readonly path: string
   readonly bytes: number
 }
 
-/** Where backups are kept: a directory, or a bucket. */
-export interface BackupStore {
+/** Where backups and archived days are kept: a directory, or a bucket. */
+export interface ObjectStore {
   /** For people: the directory, or the bucket with its prefix. */
   readonly place: string
   list(): Promise<readonly StoredFile[]>

@@ -1,0 +1,344 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  archiveDays,
+  verifyArchived,
+} from '../../../services/collector/store/archive/archive-day.ts'
+import { removeFiles } from '../../../services/collector/store/archive/archive-files.ts'
+import { createArchiveReader } from '../../../services/collector/store/archive/archive-reader.ts'
+import {
+  forgetArchivedDays,
+  releaseRestored,
+} from '../../../services/collector/store/archive/archived-days.ts'
+import { createDirectoryStore } from '../../../services/shared/object-store/directory-store.ts'
+import type { ObjectStore } from '../../../services/shared/object-store/object-store.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { citusUrl } from '../../support/citus.ts'
+import { programPath, runProgram } from '../../support/program.ts'
+import { expireOnce } from './support/expiry.ts'
+import { clockAt, createHarness, silent } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
+import type { OtlpSpan } from './support/otlp.ts'
+import { A, authorizationOf, B, tenantOf } from './support/tokens.ts'
+
+const DAY_MS = 86_400_000
+const NOON = Math.floor(Date.now() / DAY_MS) * DAY_MS + DAY_MS / 2
+const dateOf = (daysAgo: number): string =>
+  new Date(NOON - daysAgo * DAY_MS).toISOString().slice(0, 10)
+/** What is hard to write in a column, or in a line. */
+const ODD = '\uFEFFa\tb\\N\nc\r\\.\u2028"é😀\\t'
+
+const call = (question: string, answer: string) => [
+  textAttribute('gen_ai.operation.name', 'chat'),
+  textAttribute('gen_ai.request.model', 'gpt-4o'),
+  textAttribute('session.id', `session ${question}`),
+  { key: 'gen_ai.usage.input_tokens', value: { intValue: '70' } },
+  { key: 'gen_ai.usage.cost', value: { doubleValue: 1e-7 } },
+  textAttribute('gen_ai.input.messages', JSON.stringify([{ role: 'user', content: question }])),
+  textAttribute(
+    'gen_ai.output.messages',
+    JSON.stringify([{ role: 'assistant', content: `${answer} ${'prose '.repeat(300)}` }]),
+  ),
+]
+
+/** Without ids of requests, and without the ends of an export's lines, of which a day begins one. */
+const comparable = (path: string, text: string): string =>
+  path.startsWith('/api/export')
+    ? [...text.matchAll(/\{"traceId".*?\}(?=,\{"traceId"|\]\})/g)].join('\n')
+    : text.replace(/"request_id":"[^"]*"/, '')
+
+/** A root and a call below it, which start so many milliseconds after noon of a day. */
+function traceOf(daysAgo: number, offsetMs = 0, question = 'Where is the okapi?'): OtlpSpan[] {
+  const traceId = freshId() + freshId()
+  const start = NOON - daysAgo * DAY_MS + offsetMs
+  const root = spanOf({ traceId, parentSpanId: '', name: ODD, startTimeUnixNano: nanos(start) })
+  const child = spanOf({
+    traceId,
+    parentSpanId: root.spanId ?? '',
+    name: 'chat',
+    startTimeUnixNano: `${BigInt(nanos(start)) + 1_234_567n}`,
+    attributes: call(question, ODD),
+    events: [{ name: 'choice', timeUnixNano: nanos(start), attributes: [textAttribute('o', ODD)] }],
+  })
+  return [root, child]
+}
+
+describe.skipIf(citusUrl !== undefined)('archived days', () => {
+  let harness: Harness
+  let directory: string
+  let store: ObjectStore
+  const traces = {
+    old: traceOf(5),
+    older: traceOf(6, 1000, 'Where is the quokka?'),
+    // From one day into the next.
+    long: [...traceOf(6, DAY_MS / 2 - 1000)],
+    other: traceOf(5, 5000, 'Where is the numbat?'),
+    late: traceOf(4, 0, 'Where is the tapir?'),
+    recent: traceOf(0, -DAY_MS),
+  }
+  const [longRoot] = traces.long
+  traces.long.push(
+    spanOf({
+      traceId: longRoot?.traceId ?? '',
+      parentSpanId: longRoot?.spanId ?? '',
+      startTimeUnixNano: nanos(NOON - 5 * DAY_MS - DAY_MS / 2 + 5000),
+    }),
+  )
+  const idOf = (spans: readonly OtlpSpan[]): string => spans[0]?.traceId ?? ''
+  const archive = (through = store) =>
+    archiveDays({
+      sql: harness.sql,
+      store: through,
+      address: parseAddress(harness.databaseUrl),
+      log: silent,
+    })
+  const verify = (daysAgo: number) => {
+    const address = parseAddress(harness.databaseUrl)
+    return verifyArchived({ sql: harness.sql, store, address }, dateOf(daysAgo))
+  }
+  const filesOf = async (daysAgo: number): Promise<string[]> =>
+    (await readdir(join(directory, `day=${dateOf(daysAgo)}`)).catch(() => [])).map((name) =>
+      join(directory, `day=${dateOf(daysAgo)}`, name),
+    )
+  const hotSpans = async (daysAgo: number): Promise<number> => {
+    const partition = harness.sql(`spans_${dateOf(daysAgo).replaceAll('-', '')}`)
+    const [row] = await harness.sql`select count(*)::int as spans from ${partition}`
+    return row?.['spans'] as number
+  }
+  /** As if nothing had been read for a while. */
+  const release = async (): Promise<void> => {
+    await harness.sql`update restored_traces set restored_at = now() - interval '1 hour'`
+    await releaseRestored(harness.sql)
+  }
+  const since = new Date(NOON - 8 * DAY_MS).toISOString()
+  const paths = (): string[] => [
+    ...Object.values(traces).flatMap((spans) => {
+      const path = `/api/traces/${idOf(spans)}`
+      const span = `${path}/spans/${spans[1]?.spanId ?? ''}`
+      return [path, `${path}?view=skeleton`, `${path}?view=summary`, span, `${path}/search?q=okapi`]
+    }),
+    '/api/traces?excerpts=200',
+    '/api/traces?text=okapi',
+    '/api/traces?text=quokka&sort=oldest',
+    '/api/traces?text=absent',
+    '/api/traces?model=gpt-4o&limit=2',
+    '/api/traces/totals?text=numbat',
+    `/api/traces/totals?from=${since}`,
+    '/api/traces/totals?by=day',
+    `/api/traces/histogram?from=${since}`,
+    `/api/usage?from=${since}&by=model`,
+    '/api/sessions?limit=3',
+    `/api/export?from=${since}`,
+    `/api/export?from=${since}&session=${encodeURIComponent('session Where is the okapi?')}`,
+  ]
+  /** For whom all of this is another's, and for whom it is all. */
+  const sharedPaths = (): string[] =>
+    paths().filter((path) => !/view=|spans|search|sort|totals|histogram|usage/.test(path))
+  const answers = async (): Promise<Record<string, string>> => {
+    const found: Record<string, string> = {}
+    for (const organization of [A, undefined, B]) {
+      for (const path of organization === A ? paths() : sharedPaths()) {
+        const { status, text } = await tenantOf(harness, organization).ask(path)
+        found[`${organization} ${path}`] = `${status} ${comparable(path, text)}`
+      }
+    }
+    return found
+  }
+  let before: Record<string, string>
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'archive-'))
+    store = createDirectoryStore(directory)
+    const env = { COLLECTOR_ARCHIVE_DIRECTORY: directory, RETENTION_WEEKS: '2' }
+    harness = await createHarness(env, { program: programPath('collector') })
+    for (const [name, spans] of Object.entries(traces)) {
+      const tenant = tenantOf(harness, name === 'other' ? B : A)
+      expect(await tenant.send(toProtobuf(requestOf(...spans)))).toBe(200)
+    }
+    await harness.rolledUp()
+    await harness.extracted()
+    before = await answers()
+    await harness.sql`update retention set hot_days = 1`
+  })
+  afterAll(async () => {
+    await harness.stop()
+    await rm(directory, { recursive: true })
+  })
+
+  it('are not dropped with spans that changed after they were compared', async () => {
+    await harness.sql`
+      insert into archived_days (day, state, fingerprint) values (${dateOf(4)}, 'verified', 'other')`
+    const noStore = { ...store, write: () => Promise.reject(new Error('no')) }
+    expect(await archive(noStore)).toEqual({ archived: 0, failed: 3 })
+    const days = await harness.sql`select day::text, state, failure from archived_days order by day`
+    expect(days).toMatchObject([
+      { state: 'writing', failure: 'no' },
+      { state: 'writing', failure: 'no' },
+      { state: 'writing', failure: expect.stringContaining('changed') },
+    ])
+    expect(await hotSpans(4)).toBe(2)
+  })
+
+  it('are begun anew after a run that was cut off at any step, and lose nothing', async () => {
+    let isDone = false
+    for (let failsAt = 1; !isDone; failsAt++) {
+      let calls = 0
+      const mayCall = (): void => {
+        if (++calls >= failsAt) throw new Error('the store is gone')
+      }
+      const { failed } = await archive({
+        ...store,
+        async write(...given) {
+          mayCall()
+          await store.write(...given)
+        },
+        async *read(path) {
+          mayCall()
+          yield* store.read(path)
+        },
+      })
+      isDone = failed === 0
+      // Nothing refers to what the runs before have written.
+      const files = await harness.sql`select path from archived_files`
+      expect(files.length).toBeLessThanOrEqual(5)
+      if (failsAt > 12) throw new Error('it never ends')
+    }
+    expect([await hotSpans(5), await hotSpans(6), await hotSpans(1)]).toEqual([0, 0, 2])
+  })
+
+  it('answer as before, whoever asks, and once more when all was released again', async () => {
+    for (let times = 0; times < 2; times++) {
+      expect(await answers()).toEqual(before)
+      expect(await hotSpans(5)).toBeGreaterThan(0)
+      await release()
+      expect([await hotSpans(5), await hotSpans(6)]).toEqual([0, 0])
+    }
+  })
+
+  it('are compared with what was written, on request', async () => {
+    const run = (day: string) =>
+      runProgram('collector', ['archive:verify', day], {
+        DATABASE_URL: harness.databaseUrl,
+        COLLECTOR_ARCHIVE_DIRECTORY: directory,
+      })
+    expect(await run(dateOf(5))).toMatchObject({
+      code: 0,
+      stdout: `${dateOf(5)}: 2 files, 3 traces and 5 spans agree.\n`,
+    })
+    expect(await run(dateOf(1))).toMatchObject({ code: 3 })
+  })
+
+  it('do not answer from files that were cut, changed or removed; other days do', async () => {
+    const of = (spans: readonly OtlpSpan[]) =>
+      tenantOf(harness, A).ask(`/api/traces/${idOf(spans)}`)
+    const [path = ''] = await filesOf(6)
+    const content = await readFile(path)
+    const changed = Buffer.from(content)
+    changed[100] = (changed[100] ?? 0) ^ 1
+    for (const damaged of [content.subarray(0, 2000), changed, undefined]) {
+      if (damaged) await writeFile(path, damaged)
+      else await rm(path)
+      const { status, text } = await of(traces.older)
+      expect([status, text]).toEqual([503, expect.stringContaining('The archived file day=')])
+      expect((await of(traces.recent)).status).toBe(200)
+      expect((await of(traces.old)).status).toBe(200)
+      await expect(verify(6)).rejects.toThrow('The archived file day=')
+    }
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, content)
+    expect((await of(traces.older)).status).toBe(200)
+    await release()
+  })
+
+  it('are not searched for attributes, which is said', async () => {
+    const tenant = tenantOf(harness, A)
+    const path = '/api/traces?attribute=session.id%3Dsession%20Where%20is%20the%20okapi%3F'
+    const { traces: found } = JSON.parse((await tenant.ask(path)).text) as { traces: object[] }
+    expect(found).toMatchObject([{ trace_id: idOf(traces.recent) }])
+    const { status, text } = await tenant.ask(`${path}&from=${dateOf(5)}`)
+    expect([status, text]).toEqual([400, expect.stringContaining(`from to ${dateOf(3)}`)])
+  })
+
+  it('count towards a trace that goes on afterwards', async () => {
+    const late = spanOf({
+      traceId: idOf(traces.long),
+      parentSpanId: longRoot?.spanId ?? '',
+      startTimeUnixNano: nanos(NOON - DAY_MS),
+    })
+    expect(await tenantOf(harness, A).send(toProtobuf(requestOf(late)))).toBe(200)
+    await harness.rolledUp()
+    const [row] = await harness.sql`
+      select spans::int, llm_calls::int from traces where trace_id = ${idOf(traces.long)}::uuid`
+    expect(row).toEqual({ spans: 4, llmCalls: 1 })
+    const { text } = await tenantOf(harness, A).ask(`/api/traces/${idOf(traces.long)}?view=summary`)
+    expect(JSON.parse(text)).toMatchObject({ spans: 4, llm_calls: 1 })
+    await release()
+  })
+
+  it('lose a trace that is deleted, in their files and in the search', async () => {
+    const remove = async (organization: string): Promise<number> => {
+      const authorization = await authorizationOf({ scopes: ['traces:delete'], organization })
+      const url = `${harness.collector.url}/api/traces/${idOf(traces.old)}`
+      return (await fetch(url, { method: 'DELETE', headers: { authorization } })).status
+    }
+    expect(await remove(B)).toBe(404)
+    const former = await filesOf(5)
+    expect(await remove(A)).toBe(200)
+    await harness.rolledUp()
+    await release()
+    const left = await filesOf(5)
+    expect(left).toHaveLength(2)
+    expect(former.filter((path) => !left.includes(path))).toHaveLength(1)
+    const tenant = tenantOf(harness, A)
+    expect((await tenant.ask(`/api/traces/${idOf(traces.old)}`)).status).toBe(404)
+    const found = JSON.parse((await tenant.ask('/api/traces?text=okapi')).text) as {
+      traces: object[]
+    }
+    expect(found.traces).toHaveLength(2)
+    expect(await verify(5)).toEqual({ traces: 2, spans: 3 })
+    const ids = await harness.sql`select unnest(trace_ids)::text as id from text_signatures`
+    expect(ids.map(({ id }) => id as string)).not.toContain(idOf(traces.old))
+    expect(await remove(A)).toBe(404)
+  })
+
+  it('forget an organization whose spans have expired, file by file', async () => {
+    const clock = clockAt(() => NOON)
+    await expireOnce(harness.databaseUrl, { days: { [B]: 4 }, clock })
+    await harness.rolledUp()
+    expect((await tenantOf(harness, B).ask('/api/traces')).text).toContain('"traces":[]')
+    await removeFiles({ sql: harness.sql, store })
+    expect(await filesOf(5)).toHaveLength(1)
+  })
+
+  it('lose their files with their day', async () => {
+    await harness.sql.unsafe(`drop table spans_${dateOf(6).replaceAll('-', '')}`)
+    await forgetArchivedDays(harness.sql)
+    await removeFiles({ sql: harness.sql, store })
+    expect([await filesOf(6), (await filesOf(5)).length]).toEqual([[], 1])
+  })
+})
+
+describe('the process that reads archived days', () => {
+  it('may die, which is said, and is started again', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'reader-'))
+    const program = join(directory, 'main.mjs')
+    await writeFile(
+      program,
+      `import { existsSync, writeFileSync } from 'node:fs'
+       process.on('message', ({ nr }) => {
+         if (existsSync('${directory}/died')) process.send({ nr, rewritten: [] })
+         else writeFileSync('${directory}/died', ''), process.kill(process.pid, 'SIGKILL')
+       })
+       process.on('disconnect', () => process.exit())`,
+    )
+    const reader = createArchiveReader({ program, source: {}, log: silent })
+    const task = { without: '', files: [] }
+    await expect(reader.perform(task)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await reader.perform(task)).toEqual([])
+    reader.close()
+    await rm(directory, { recursive: true })
+  })
+})
