@@ -1,6 +1,6 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
-import type { ArchiveEnv } from '../services/collector/commands/archive.ts'
+import type { ArchiveEnv } from '../services/collector/env.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { create } from './kit/create.ts'
 import { collectorDatabaseEnv } from './kit/database.ts'

@@ -54,7 +54,7 @@ export const collectorEnv = v.object({
   STORAGE_TYPE: v.optional(word(['postgres'] as const), 'postgres'),
   SINK_TYPE: v.optional(word(['memory_batch'] as const), 'memory_batch'),
   RETENTION_WEEKS: v.optional(integer(1, 5200), '13'),
-  /** Days that spans stay in the database before `archive` moves them into files; never if unset. */
+  /** Days that spans stay in the database before `archive` moves them; for ever when not set. */
   COLLECTOR_HOT_DAYS: optional(integer(1, 36_400)),
   /** Days that spans are kept at all where they are archived, instead of `RETENTION_WEEKS`. */
   COLLECTOR_COLD_DAYS: optional(integer(2, 36_400)),
@@ -101,6 +101,11 @@ export const collectorEnv = v.object({
   /** A JSON file of prices of models, which come before the shipped ones. */
   COLLECTOR_PRICES_FILE: optional(text()),
 })
+
+/** The variables of the job that archives days. */
+export const archiveJobEnv = v.object({ ...databaseEnv, ...archiveEnv, LOG_LEVEL: logLevel })
+/** Them as a manifest gives them. */
+export type ArchiveEnv = EnvOf<typeof archiveJobEnv>
 
 /** The bytes that traces may take; undefined for no limit. */
 export function storageLimit(config: CollectorConfig): number | undefined {

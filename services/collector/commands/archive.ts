@@ -1,15 +1,16 @@
-import * as v from 'valibot'
-import { databaseAddress, databaseEnv } from '../../shared/postgres/address.ts'
+import type * as v from 'valibot'
+import { databaseAddress } from '../../shared/postgres/address.ts'
 import { connectDatabase } from '../../shared/postgres/database.ts'
 import type { Database } from '../../shared/postgres/database.ts'
-import { logLevel, readEnv } from '../../shared/env.ts'
-import type { EnvOf, EnvSource } from '../../shared/env.ts'
+import { readEnv } from '../../shared/env.ts'
+import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
+import { archiveJobEnv } from '../env.ts'
 import { createLog } from '../../shared/log.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { archiveDays, verifyArchived } from '../store/archive/archive-day.ts'
 import { listFiles } from '../store/archive/archive-files.ts'
-import { archiveEnv, openArchiveStore } from '../store/archive/archive-store.ts'
+import { openArchiveStore } from '../store/archive/archive-store.ts'
 import type { Command } from './command.ts'
 import { readArguments } from './options.ts'
 
@@ -28,26 +29,17 @@ variables of the collector's environment.
 const VERIFY_USAGE = `Usage: npm run --silent collector -- archive:verify DAY
        node build/collector/main.js archive:verify DAY
 
-Reads all files of a day, such as 2026-11-21, and compares them: with the hashes of what was written,
-the number of spans in each, and, trace by trace, with the database as far as the day is still there.
+Reads all files of a day, such as 2026-11-21, and compares them with the hashes and numbers of spans
+of what was written, and, while the day is still in the database, with it, trace by trace.
 
   --help              print this
 `
-
-const commandEnv = v.object({
-  ...databaseEnv,
-  ...archiveEnv,
-  LOG_LEVEL: logLevel,
-})
-
-/** The variables of the job, as a manifest gives them. */
-export type ArchiveEnv = EnvOf<typeof commandEnv>
 
 /** A day of spans is read in one statement. */
 const STATEMENT_MS = 6 * 3_600_000
 
 interface Opened {
-  readonly env: v.InferOutput<typeof commandEnv>
+  readonly env: v.InferOutput<typeof archiveJobEnv>
   readonly sql: Database
   readonly store: ObjectStore
 }
@@ -56,7 +48,7 @@ async function withArchive<Result>(
   source: EnvSource,
   use: (opened: Opened) => Promise<Result>,
 ): Promise<Result> {
-  const env = readEnv(commandEnv, source)
+  const env = readEnv(archiveJobEnv, source)
   const store = openArchiveStore(env)
   if (!store)
     throw new AppError(

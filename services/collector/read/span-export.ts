@@ -86,7 +86,7 @@ async function warmFrom(reader: Reader, { until }: ExportQuery, at: Date): Promi
   const [next] = await reader.ask(
     (sql) => sql<{ day: string }[]>`
       select day::text from archived_days
-      where state = 'dropped' and day >= (${at.toISOString()}::text::timestamptz at time zone 'UTC')::date
+      where state = 'dropped' and day >= ${at.toISOString().slice(0, 10)}::text::date
       order by day limit 1`,
   )
   const begins = new Date(`${next?.day ?? '9999-12-31'}T00:00:00Z`)

@@ -44,7 +44,7 @@ const call = (question: string, answer: string) => [
   ),
 ]
 
-/** Without ids of requests, and without the ends of an export's lines, of which a day begins one. */
+/** Without ids of requests, and without the lines of an export, of which a day begins one. */
 const comparable = (path: string, text: string): string =>
   path.startsWith('/api/export')
     ? [...text.matchAll(/\{"traceId".*?\}(?=,\{"traceId"|\]\})/g)].join('\n')
@@ -170,7 +170,8 @@ describe.skipIf(citusUrl !== undefined)('archived days', () => {
 
   it('are not dropped with spans that changed after they were compared', async () => {
     await harness.sql`
-      insert into archived_days (day, state, fingerprint) values (${dateOf(4)}, 'verified', 'other')`
+      insert into archived_days (day, state, fingerprint)
+      values (${dateOf(4)}, 'verified', 'other')`
     const noStore = { ...store, write: () => Promise.reject(new Error('no')) }
     expect(await archive(noStore)).toEqual({ archived: 0, failed: 3 })
     const days = await harness.sql`select day::text, state, failure from archived_days order by day`

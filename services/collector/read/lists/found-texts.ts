@@ -27,10 +27,10 @@ const LEAST_MS = 2000
 /** Traces that are looked at for a list at a time. */
 const LISTED = 4096
 /** Of these, those whose texts are read at a time: more while that takes no longer than this. */
-const LOOKED_AT = { most: 1024, quickMs: 150 }
-const FIRST = 64
-/** Each may be in another file. */
-const FIRST_COLD = 16
+const LOOKED_AT = { first: 64, most: 1024 }
+/** Where each may be in another file. */
+const LOOKED_AT_COLD = { first: 16, most: 64 }
+const QUICK_MS = 150
 /** Spans of a trace that may have a text, which are read at a time. */
 const SPANS = [1, 16, 256, 16_384] as const
 
@@ -79,14 +79,13 @@ export async function searchTexts(
     wanted,
     until,
     look,
-    first: cold ? FIRST_COLD : FIRST,
+    sizes: cold ? LOOKED_AT_COLD : LOOKED_AT,
   })
   return { ...searched, filter: { ...filter, found: toKnown(traces) } }
 }
 
 interface OrderedLook {
-  /** Traces that are looked at first. */
-  readonly first: number
+  readonly sizes: typeof LOOKED_AT
   readonly wanted: number
   readonly until: number
   /** The matches in some traces; undefined when the time was up before. */
@@ -98,12 +97,12 @@ interface OrderedLook {
 async function lookInOrder(
   sql: Queryable,
   query: OrderedTraces,
-  { wanted, until, look, first }: OrderedLook,
+  { wanted, until, look, sizes }: OrderedLook,
 ): Promise<Omit<SearchedTexts, 'filter'> & { readonly traces: readonly KnownTrace[] }> {
   const matches = new Map<string, TextMatch>()
   const traces: KnownTrace[] = []
   let last = query.after
-  for await (const some of listInTurns(sql, query, first)) {
+  for await (const some of listInTurns(sql, query, sizes)) {
     const isLate = last !== query.after && performance.now() > until
     const looked = isLate ? undefined : await look(some)
     if (!looked && last === query.after) throw tooMany()
@@ -204,7 +203,7 @@ interface Candidate extends TimedTrace, Omit<Position, 'sort'> {}
 async function* listInTurns(
   sql: Queryable,
   query: OrderedTraces,
-  first: number,
+  { first, most }: typeof LOOKED_AT,
 ): AsyncGenerator<readonly Candidate[]> {
   if (query.filter.found?.traceIds.length === 0) return
   let size = first
@@ -217,8 +216,8 @@ async function* listInTurns(
       const some = rows.slice(at, at + size)
       at += some.length
       yield some
-      const isQuick = performance.now() - started < LOOKED_AT.quickMs
-      size = isQuick ? Math.min(size * 4, LOOKED_AT.most) : Math.max(size / 4, first)
+      const isQuick = performance.now() - started < QUICK_MS
+      size = isQuick ? Math.min(size * 4, most) : Math.max(size / 4, first)
     }
     const last = rows.at(-1)
     if (!last || rows.length < listed) return

@@ -80,8 +80,8 @@ export async function listTraces(
 ): Promise<TracePage> {
   return reader.ask(async (sql) => {
     const { cold } = reader
-    const filter_ = await withinHotDays(sql, limitTo(reader, query.filter))
-    const limited = { ...query, filter: filter_ }
+    const asked = await withinHotDays(sql, limitTo(reader, query.filter))
+    const limited = { ...query, filter: asked }
     const placed = { ...limited, after: await findPlace(sql, limited) }
     const size = scanSize(limited, limits)
     const { filter, matches, stoppedAt } = await searchTexts(sql, placed, {

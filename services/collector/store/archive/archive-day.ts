@@ -17,13 +17,13 @@ import type { Compared } from './compare-day.ts'
 import { readPartition, writeDay } from './write-day.ts'
 
 /** The parts that archive days. */
-export interface ArchiveOptions extends ArchiveParts {
+interface ArchiveOptions extends ArchiveParts {
   readonly address: DatabaseAddress
   readonly log: Log
 }
 
 /** The outcome of a run over all days. */
-export interface ArchiveOutcome {
+interface ArchiveOutcome {
   readonly archived: number
   readonly failed: number
 }

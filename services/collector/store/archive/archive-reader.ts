@@ -8,7 +8,7 @@ import type { ReaderAnswer, ReaderQuestion, ReaderTask } from './reader-process.
 import type { Rewritten } from './restore-traces.ts'
 
 /** Reads files of archived days in a process of its own, which may die. */
-export interface ArchiveReader {
+interface ArchiveReader {
   /** Raises `unavailable` when the process dies, and what it raises. */
   perform(task: ReaderTask): Promise<readonly Rewritten[]>
   close(): void

@@ -59,7 +59,9 @@ export async function forgetOrganization(
     await tx`
       insert into touched_traces (organization, day, trace_ids)
       select ${organization}, ${day}::text::date, string_agg(uuid_send(trace_id), '')
-      from (select trace_id, row_number() over () / 1000 as part from traces where ${ofDay}) as parts
+      from (
+        select trace_id, row_number() over () / 1000 as part from traces where ${ofDay}
+      ) as parts
       group by part`
   })
 }

@@ -55,7 +55,8 @@ export async function forgetTexts(tx: Transaction, trace: OwnedTrace): Promise<v
   const archived = await tx<
     { place: string; texts: number; traceIds: string[]; signature: Buffer | null }[]
   >`
-    select tableoid::regclass || ' ' || ctid as place, texts, trace_ids::text[] as trace_ids, signature
+    select tableoid::regclass || ' ' || ctid as place, texts, trace_ids::text[] as trace_ids,
+      signature
     from text_signatures where ${hasTrace} and ${isArchived} for update`
   for (const { place, texts, traceIds, signature } of archived) {
     const cleared = signature && withoutTexts(signature, texts, (at) => traceIds[at] === traceId)

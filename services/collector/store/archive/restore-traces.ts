@@ -47,7 +47,8 @@ export async function restoreTraces(
     await session.query(`begin; lock table ${partition} in row exclusive mode`)
     const marked = await session.rows(`
       insert into restored_traces (day, organization, trace_id)
-      select distinct ${quote(day)}::date, ${quote(organization)}, unnest('{${traceIds.join()}}'::uuid[]) order by 3
+      select distinct ${quote(day)}::date, ${quote(organization)},
+        unnest('{${traceIds.join()}}'::uuid[]) order by 3
       on conflict (day, organization, trace_id) do update set restored_at = now()
       returning trace_id, xmax = 0`)
     const wanted = new Set(marked.flatMap(([id, isNew]) => (isNew === 't' && id ? [id] : [])))

@@ -47,7 +47,8 @@ export async function recordRetention(
   }: { readonly retentionWeeks: number; readonly hotDays?: number | undefined },
 ): Promise<void> {
   await sql`
-    insert into retention (weeks, hot_days) values (${Math.ceil(retentionWeeks)}, ${hotDays ?? null})
+    insert into retention (weeks, hot_days)
+    values (${Math.ceil(retentionWeeks)}, ${hotDays ?? null})
     on conflict (only_row) do update set weeks = excluded.weeks, hot_days = excluded.hot_days
     where (retention.weeks, retention.hot_days)
       is distinct from (excluded.weeks, excluded.hot_days)`

@@ -1,20 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createS3Store } from '../../../../services/shared/object-store/s3-store.ts'
 import type { ObjectStore } from '../../../../services/shared/object-store/object-store.ts'
 import { signRequest } from '../../../../services/shared/object-store/sign-request.ts'
-import { freePort } from '../../../support/free-port.ts'
-import { until } from '../../../support/until.ts'
-
-const isThere = spawnSync('versitygw', ['--version']).status === 0
-if (!isThere) {
-  console.log(
-    'No versitygw, an S3-compatible store: .ci/install-tools builds it where there is Go.',
-  )
-}
+import { hasS3Server, startS3Server } from '../../../support/s3-server.ts'
 
 describe('a signature', () => {
   // Two examples of the documentation of Signature Version 4 for S3.
@@ -39,40 +27,16 @@ describe('a signature', () => {
   })
 })
 
-describe.skipIf(!isThere)('a bucket of an S3-compatible server', () => {
-  const login = { region: 'us-east-1', accessKeyId: 'access', secretAccessKey: 'a-secret/+key' }
-  let stop: () => void
-  let endpoint: string
+describe.skipIf(!hasS3Server)('a bucket of an S3-compatible server', () => {
+  let server: Awaited<ReturnType<typeof startS3Server>>
   let store: ObjectStore
 
   beforeAll(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'bucket-'))
-    await mkdir(join(directory, 'sidecar'))
-    await mkdir(join(directory, 'data/backups'), { recursive: true })
-    const port = await freePort()
-    endpoint = `http://127.0.0.1:${port}`
-    const args = [
-      '--port',
-      `127.0.0.1:${port}`,
-      '--quiet',
-      'posix',
-      '--sidecar',
-      join(directory, 'sidecar'),
-      join(directory, 'data'),
-    ]
-    const { accessKeyId, secretAccessKey } = login
-    const env = { ...process.env, ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey }
-    const server = spawn('versitygw', args, { env, stdio: 'ignore', cwd: directory })
-    stop = () => void server.kill()
-    await until(() =>
-      fetch(endpoint).then(
-        () => true,
-        () => false,
-      ),
-    )
+    server = await startS3Server()
+    const { endpoint, login } = server
     store = createS3Store({ ...login, endpoint, bucket: 'backups', prefix: 'a place/of+mine/' })
   })
-  afterAll(() => stop())
+  afterAll(() => server.stop())
 
   async function* pieces(count: number): AsyncGenerator<Buffer> {
     for (let number = 0; number < count; number++) yield Buffer.alloc(1 << 20, `${number}`)
@@ -111,9 +75,9 @@ describe.skipIf(!isThere)('a bucket of an S3-compatible server', () => {
       message: expect.stringContaining('NoSuchKey'),
     })
     const stranger = createS3Store({
-      ...login,
+      ...server.login,
       secretAccessKey: 'wrong',
-      endpoint,
+      endpoint: server.endpoint,
       bucket: 'backups',
       prefix: '',
     })

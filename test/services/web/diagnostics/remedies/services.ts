@@ -104,6 +104,7 @@ export const SERVICE_CASES = {
   collector_clock_skewed: collector({ clock: 'skewed' }),
   collector_retention_late: collector({ days_held_back: 2 }),
   collector_roll_ups_late: collector({ roll_ups: 'late' }),
+  collector_archive_failing: collector({ archive_failure: '2026-11-21: no' }),
   oauth_key_missing: variable('oauth', { PLATFORM_OAUTH_API_KEY: '' }),
   oauth_unreachable: {
     component: 'oauth',
