@@ -111,6 +111,7 @@ bootstrap calls postgres on postgres: which keys it is sealed with
 backup calls postgres on postgres: copies of both databases
 oauth calls postgres on postgres: encrypted tokens
 collector calls postgres on postgres: the trace database
+archive calls postgres on postgres: days of traces that become files
 builds call buildkit on grpc: images of crews from source
 worker calls buildkit on grpc: whether it answers, for the diagnostic report
 worker calls internal-registry on http: images of crews
@@ -206,6 +207,7 @@ describe('the calls', () => {
 const OPTIONAL = {
   backup: { enabled: true, passphraseSecret: 'passphrase' },
   configuration: { existingConfigMap: 'settings' },
+  collector: { archive: { enabled: true, existingClaim: 'archive' } },
 }
 
 describe('the network policies', () => {

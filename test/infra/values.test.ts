@@ -280,6 +280,8 @@ const BASES = [
   { backup: { passphraseSecret: 'passphrase' } },
   { configuration: { existingConfigMap: 'settings' } },
   { backup: { ...BACKUP.backup, s3: S3 } },
+  { backup: { s3: S3 }, collector: { archive: { enabled: true } } },
+  { collector: { archive: { enabled: true, existingClaim: 'archive' } } },
   { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import { sqlState } from '../../shared/postgres/failures.ts'
@@ -129,11 +130,16 @@ interface Place {
 
 /** Spans are brought back to the primary: what is asked of a replica is then asked there. */
 const coldReader = (cold: ColdDays, primary: Reader, place: Place): ColdReader => ({
-  async warm(sql, traces) {
+  async warm(sql, traces, { until, mayMiss } = { until: Infinity, mayMiss: false }) {
     const missing = await findArchived(sql, traces)
-    if (missing.length === 0) return
-    await cold.restore(missing)
-    if (place.isFromCopy()) throw new AppError('unavailable', 'The spans are on the primary.')
+    if (missing.length === 0) return true
+    const isThere = await inTime(cold.restore(missing), until).catch((thrown: unknown) => {
+      if (mayMiss) return false
+      throw thrown
+    })
+    if (isThere && place.isFromCopy())
+      throw new AppError('unavailable', 'The spans are on the primary.')
+    return isThere
   },
   async warmDay(day) {
     const { organization } = primary
@@ -141,6 +147,20 @@ const coldReader = (cold: ColdDays, primary: Reader, place: Place): ColdReader =
     place.toPrimary?.()
   },
 })
+
+/** False when the time is up before. */
+async function inTime(work: Promise<void>, until: number): Promise<boolean> {
+  const isDone = work.then(() => true)
+  if (until === Infinity) return isDone
+  const late = new AbortController()
+  const isLate = delay(Math.max(0, until - performance.now()), false, { signal: late.signal })
+  isLate.catch(() => {})
+  try {
+    return await Promise.race([isDone, isLate])
+  } finally {
+    late.abort()
+  }
+}
 
 /** A replica cancels a question that needs rows which the primary has removed since. */
 const CONFLICT_WITH_RECOVERY = '40001'

@@ -9,13 +9,20 @@ import { createCopyReader } from './copy-reader.ts'
 import type { Log } from '../../shared/log.ts'
 import type { SoughtTrace } from '../store/archive/find-archived.ts'
 
+interface WarmLimits {
+  /** When it ends at the latest, by `performance.now()`. */
+  readonly until: number
+  /** What cannot be brought back may be missing. */
+  readonly mayMiss: boolean
+}
+
 /** Spans of archived days, which are brought back before they are read. */
 export interface ColdReader {
   /**
-   * Brings the spans of these traces back, within a question. Raises `unavailable`, also where the
-   * question has to be asked again elsewhere.
+   * Brings the spans of these traces back, within a question. False when that took too long; then
+   * it goes on. Raises `unavailable`, also where the question has to be asked again elsewhere.
    */
-  warm(sql: Queryable, traces: readonly SoughtTrace[]): Promise<void>
+  warm(sql: Queryable, traces: readonly SoughtTrace[], limits?: WarmLimits): Promise<boolean>
   /** Brings all traces of a day back, between questions. */
   warmDay(day: string): Promise<void>
 }

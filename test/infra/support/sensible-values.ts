@@ -18,9 +18,11 @@ export function sensible(
   completeWays(values)
   completeSignIn(values)
   completeBackup(values)
+  completeArchive(values)
   // Versions below 1.12 send no traces.
   if (/^v?[01][.]/.test(values.image.tag)) values.image.tag = `at-${values.image.tag}`
-  for (const { resources } of RESOURCEFUL.map((component) => values[component])) {
+  const components = RESOURCEFUL.map((component) => values[component])
+  for (const { resources } of [...components, values.collector.archive]) {
     boundRequests(resources)
   }
   completeScaling(values)
@@ -153,6 +155,12 @@ function completeBackup({ backup }: Mutable<Values>): void {
   backup.passphraseSecret ||= 'passphrase'
   backup.s3.endpoint ||= 'https://s3.example.com'
   backup.s3.credentialsSecret ||= 'bucket'
+}
+
+function completeArchive({ backup, collector: { archive, citus } }: Mutable<Values>): void {
+  if (citus.distribute) archive.enabled = false
+  if (backup.s3.bucket === '') archive.existingClaim ||= 'archive'
+  archive.coldDays = Math.max(archive.coldDays, archive.hotDays + 1)
 }
 
 function completeWays({ ingress, httpRoute }: Mutable<Values>): void {

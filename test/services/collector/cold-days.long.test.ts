@@ -42,12 +42,15 @@ describe.skipIf(!hasS3Server || citusUrl !== undefined)('a day in a bucket', () 
     await harness.sql`update restored_traces set restored_at = now() - interval '1 hour'`
     await releaseRestored(harness.sql)
   }
+  /** On a busy machine an answer may take too long; what was brought back by then stays. */
   const answer = async (path: string): Promise<{ text: string; ms: number }> => {
     const started = performance.now()
-    const response = await ask(harness, path)
-    const text = await response.text()
-    expect([response.status, response.status === 200 ? '' : text]).toEqual([200, ''])
-    return { text, ms: Math.round(performance.now() - started) }
+    for (let tries = 1; ; tries++) {
+      const response = await ask(harness, path)
+      const text = await response.text()
+      if (response.status === 200) return { text, ms: Math.round(performance.now() - started) }
+      if (response.status !== 504 || tries === 20) throw new Error(text)
+    }
   }
   let expected: unknown
   const needle = spanOf({

@@ -27,7 +27,7 @@ export async function findExcerpts(
   { length, cold }: { readonly length: number; readonly cold: ColdReader | undefined },
 ): Promise<(trace: KnownTrace) => TraceExcerpt> {
   const until = performance.now() + BUDGET_MS
-  const look = { steps: SPANS, until, cold }
+  const look = { steps: SPANS, until, cold, mayMiss: true }
   const asked = await lookIntoTexts(sql, traces, {
     ...look,
     order: 'first',

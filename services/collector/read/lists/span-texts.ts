@@ -42,6 +42,8 @@ interface Look<Found> {
   readonly until: number
   /** Undefined where there are no archived days. */
   readonly cold: ColdReader | undefined
+  /** What is archived and cannot be read in time is left out. */
+  readonly mayMiss?: boolean
   /** What is found in a text; undefined for nothing. */
   find(text: SpanText): Found | undefined
 }
@@ -66,7 +68,9 @@ export async function lookIntoTexts<Found>(
   look: Look<Found>,
 ): Promise<Looked<Found>> {
   if (traces.length === 0) return { found: new Map(), isWhole: true }
-  await look.cold?.warm(sql, traces)
+  const { until, mayMiss = false } = look
+  const isThere = (await look.cold?.warm(sql, traces, { until, mayMiss })) ?? true
+  if (!isThere && !mayMiss) return { found: new Map(), isWhole: false }
   if (!(await isDistributed(sql))) return lookInSteps(sql, traces, { ...look, texts: textsOf })
   return inTransaction(sql, async (tx) => {
     await tx.unsafe(DISTRIBUTED_TRANSACTION)
