@@ -9,7 +9,7 @@ import { env, setWhen } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
-import { proxyEnv } from './kit/proxy.ts'
+import { proxyEnvWhile } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount, podDefaults, podMetadata, scratch } from './kit/workload.ts'
@@ -30,8 +30,9 @@ const credential = (key: string) => ({
   valueFrom: { secretKeyRef: { name: s3.credentialsSecret, key } },
 })
 
-/** Where archived days are. */
+/** Where archived days are, and how they are reached. */
 const archivePlace = {
+  ...proxyEnvWhile(archivesToBucket),
   COLLECTOR_ARCHIVE_DIRECTORY: setWhen(onVolume, DIRECTORY),
   COLLECTOR_ARCHIVE_S3_ENDPOINT: setWhen(archivesToBucket, s3.endpoint),
   COLLECTOR_ARCHIVE_S3_BUCKET: setWhen(archivesToBucket, s3.bucket),
@@ -44,13 +45,12 @@ const archivePlace = {
   ),
 }
 
-/** Which days are archived, and how their files are reached, for the collector. */
-export const archiveSettings = () => ({
+/** Which days are archived, for the collector. */
+export const archiveSettings = {
   ...archivePlace,
-  ...proxyEnv(),
   COLLECTOR_HOT_DAYS: setWhen(archive.enabled, digits(archive.hotDays)),
   COLLECTOR_COLD_DAYS: setWhen(archive.enabled, digits(archive.coldDays)),
-})
+}
 
 /** The volume of archived days, where they are on one. */
 export const archiveVolume = {
@@ -110,7 +110,6 @@ const pod = () => ({
       args: ['archive'],
       env: env<ArchiveEnv>({
         ...collectorDatabaseEnv,
-        ...proxyEnv(),
         ...archivePlace,
         LOG_LEVEL: envVars.LOG_LEVEL,
       }),

@@ -262,7 +262,7 @@ const receiver = () => ({
     STORAGE_TYPE: collector.config.storageType,
     SINK_TYPE: collector.config.sinkType,
     RETENTION_WEEKS: collector.config.retentionWeeks,
-    ...archiveSettings(),
+    ...archiveSettings,
     COLLECTOR_ORGANIZATION_RETENTION_DAYS: setWhen(
       isSet(collector.config.organizationRetentionDays),
       asJson(collector.config.organizationRetentionDays),

@@ -3,7 +3,8 @@ import { releaseNamespace } from './create.ts'
 import { setWhen } from './env.ts'
 import { nameOf } from './names.ts'
 import { helper } from '../template/named.ts'
-import { any, isSet, text } from '../template/operators.ts'
+import { all, any, isSet, text } from '../template/operators.ts'
+import type { Condition } from '../template/operators.ts'
 import { part } from '../template/parts.ts'
 import { values } from '../values.ts'
 
@@ -43,3 +44,10 @@ export const proxyEnv = part(
     NO_PROXY: setWhen(isBehindProxy, exempt),
   }),
 )
+
+/** The same while a condition holds. */
+export const proxyEnvWhile = (condition: Condition) => ({
+  HTTP_PROXY: setWhen(all(condition, isSet(http)), http),
+  HTTPS_PROXY: setWhen(all(condition, isSet(https)), https),
+  NO_PROXY: setWhen(all(condition, isBehindProxy), exempt),
+})
