@@ -40,6 +40,8 @@ import type { Replica } from './store/replica.ts'
 import { createRedaction } from './otlp/redaction/redaction.ts'
 import type { Redaction } from './otlp/redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createOwnPrices } from './store/own-prices.ts'
+import type { OwnPrices } from './store/own-prices.ts'
 import { createRevoker } from './tokens/revoker.ts'
 import type { Revoker } from './tokens/revoker.ts'
 import { createTracesListener } from './server/traces-endpoint.ts'
@@ -114,7 +116,8 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
   const eraser = createEraser(ddlAddress(config))
   const revoker = createRevoker(address, revocations)
-  const shared = { ...common, prices, readers, eraser, revoker, replica, revocations }
+  const ownPrices = createOwnPrices(address)
+  const shared = { ...common, prices, readers, eraser, revoker, ownPrices, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -140,7 +143,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await Promise.all([readers.close(), eraser.close(), revoker.close()])
+      await Promise.all([readers.close(), eraser.close(), revoker.close(), ownPrices.close()])
       await metricsServer.stop()
     },
   }
@@ -160,6 +163,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly readers: AnswerReaders
   readonly eraser: Eraser
   readonly revoker: Revoker
+  readonly ownPrices: OwnPrices
   readonly storage: EventualStorage
 }
 
@@ -243,7 +247,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, revoker, prices } = parts
+  const { config, log, metrics, readers, eraser, revoker, ownPrices, prices } = parts
   const { registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
@@ -252,6 +256,7 @@ function serveApp(parts: AppParts): Promise<Service> {
       readers,
       eraser,
       prices,
+      ownPrices,
       revoker,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
