@@ -130,7 +130,7 @@ export const rules: readonly Rule[] = [
   ...amounts,
   ...ownNames,
   refuse(
-    'auth.passwords must be on while auth.provider is local: nobody could sign in',
+    'auth.passwords must be on while auth.provider is local: no one could sign in',
     not(hasIdentityProvider),
     equals(auth.passwords, 'off'),
   ),

@@ -151,8 +151,8 @@ export const schema = {
     }),
     drainSeconds: integer(
       300,
-      'How long the calls in flight may go on when a worker stops; after them, another one takes ' +
-        'up its runs. Runs of crews without a journal may go on for as long.',
+      'How long the calls in flight may take when a worker stops; after them, another one takes ' +
+        'up its runs. Runs of crews without a journal may continue for as long.',
       { min: 0, max: 86_400 },
     ),
     autoscaling: queueScaling,
