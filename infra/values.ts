@@ -110,6 +110,10 @@ export const schema = {
         digits: { min: 0, max: 10 },
       },
     ),
+    modelRetirements: type.json(
+      'The days on which providers turn models off, in the place of the shipped ones.',
+      'retirements as {"retirements":[…]}',
+    ),
     autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
     ...type.pods,
