@@ -30,9 +30,8 @@ const credential = (key: string) => ({
   valueFrom: { secretKeyRef: { name: s3.credentialsSecret, key } },
 })
 
-/** Where archived days are, and how they are reached. */
+/** Where archived days are. */
 const archivePlace = {
-  ...proxyEnvWhile(archivesToBucket),
   COLLECTOR_ARCHIVE_DIRECTORY: setWhen(onVolume, DIRECTORY),
   COLLECTOR_ARCHIVE_S3_ENDPOINT: setWhen(archivesToBucket, s3.endpoint),
   COLLECTOR_ARCHIVE_S3_BUCKET: setWhen(archivesToBucket, s3.bucket),
@@ -50,6 +49,7 @@ export const archiveSettings = {
   ...archivePlace,
   COLLECTOR_HOT_DAYS: setWhen(archive.enabled, digits(archive.hotDays)),
   COLLECTOR_COLD_DAYS: setWhen(archive.enabled, digits(archive.coldDays)),
+  ...proxyEnvWhile(archivesToBucket),
 }
 
 /** The volume of archived days, where they are on one. */
@@ -112,6 +112,7 @@ const pod = () => ({
         ...collectorDatabaseEnv,
         ...archivePlace,
         LOG_LEVEL: envVars.LOG_LEVEL,
+        ...proxyEnvWhile(archivesToBucket),
       }),
       resources: resourcesOf(archive.resources),
       volumeMounts: [...caMounts(), tmp.mount, archiveVolume.mount],

@@ -57,7 +57,7 @@ export class InternalRegistry extends Construct {
         terminationGracePeriodSeconds: registry.terminationGracePeriodSeconds,
         initContainers: [
           noted(
-            'Before it serves: nothing may be pushed while it looks for what nobody ' +
+            'Before it serves: nothing may be pushed while it looks for what no image ' +
               'names any more.',
             when<k8s.Container>(isRegistryGated, collector()),
           ),

@@ -99,7 +99,7 @@ export const rules: readonly Rule[] = [
     not(isSet(collector.archive.existingClaim)),
   ),
   refuse(
-    'collector.archive.enabled is not for traces on Citus (collector.citus.distribute)',
+    'collector.archive.enabled is not for traces on Citus',
     collector.archive.enabled,
     collector.citus.distribute,
   ),
@@ -141,7 +141,7 @@ export const rules: readonly Rule[] = [
   ...amounts,
   ...ownNames,
   refuse(
-    'auth.passwords must be on while auth.provider is local: nobody could sign in',
+    'auth.passwords must be on while auth.provider is local: no one could sign in',
     not(hasIdentityProvider),
     equals(auth.passwords, 'off'),
   ),

@@ -7,7 +7,6 @@ import { audit } from './values/audit.ts'
 import { mail } from './values/mail.ts'
 import { limits } from './values/limits.ts'
 import { auth } from './values/auth.ts'
-import { archive } from './values/archive.ts'
 import { backup } from './values/backup.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
 import { configuration } from './values/configuration.ts'
@@ -111,6 +110,10 @@ export const schema = {
         digits: { min: 0, max: 10 },
       },
     ),
+    modelRetirements: type.json(
+      'The days on which providers turn models off, in the place of the shipped ones.',
+      'retirements as {"retirements":[…]}',
+    ),
     autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
     ...type.pods,
@@ -152,8 +155,8 @@ export const schema = {
     }),
     drainSeconds: integer(
       300,
-      'How long the calls in flight may go on when a worker stops; after them, another one takes ' +
-        'up its runs. Runs of crews without a journal may go on for as long.',
+      'How long the calls in flight may take when a worker stops; after them, another one takes ' +
+        'up its runs. Runs of crews without a journal may continue for as long.',
       { min: 0, max: 86_400 },
     ),
     autoscaling: queueScaling,
@@ -275,7 +278,6 @@ export const schema = {
           ),
         }),
       }),
-      archive,
       ...traceDatabases,
       resources: type.resources({ cpu: '500m', memory: '512Mi' }, { cpu: '100m', memory: '128Mi' }),
       ...type.pods,

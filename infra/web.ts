@@ -192,6 +192,7 @@ const server = () => ({
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     ...secretKeyBase(),
     TRUSTED_PROXIES: trustedProxies,
+    MODEL_RETIREMENTS: setWhen(isSet(web.modelRetirements), web.modelRetirements),
     STATIC_TOKEN_DAYS_MAX: digits(auth.staticTokenDaysMax),
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),

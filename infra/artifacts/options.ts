@@ -5,7 +5,7 @@ export const USAGE = `Usage: npm run artifacts -- [options]
 
 Makes what is published of a release beside its images, after npm run build: the chart as a package,
 a bill of materials of each image (CycloneDX), the list of all images, the provenance of everything
-(in-toto, SLSA 1) and checksums. Pushes the chart where it is told to.
+(in-toto, SLSA 1) and checksums. Pushes the chart to the address given.
 
   --build DIR        directory with the bundles (default: build)
   --out DIR          directory to write to (default: build/artifacts)

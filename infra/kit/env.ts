@@ -51,7 +51,7 @@ export function env<Env>(given: NoInfer<VariablesOf<Env>>): EnvVars {
 }
 
 const nodeEnv = part(
-  { name: 'platform.nodeEnv', comment: 'What every program of Node.js is told.' },
+  { name: 'platform.nodeEnv', comment: 'The options of every program of Node.js.' },
   () => [
     noted(
       "Name look-ups block one thread each: with Node's four, a slow DNS server would stall the " +

@@ -56,7 +56,7 @@ export function scale(
     spec: {
       ...budgetBounds({ budget: podDisruptionBudget }),
       unhealthyPodEvictionPolicy: noted(
-        'A pod that is not ready protects nobody, and must not hold up the draining of its node.',
+        'A pod that is not ready protects nothing, and must not hold up the draining of its node.',
         'AlwaysAllow',
       ),
       selector: { matchLabels: selectorLabels(component) },

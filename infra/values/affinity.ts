@@ -88,7 +88,7 @@ export const withSelector = (member: string): ItemRule => ({
 
 const podTerm = {
   labelSelector: labelSelector('The pods that it is about.'),
-  topologyKey: string('', 'Node label that tells places apart.', LABEL_KEY),
+  topologyKey: string('', 'Node label that names the place.', LABEL_KEY),
   namespaces: texts('Namespaces of those pods.', NAMESPACE),
   namespaceSelector: labelSelector('Namespaces of those pods, by their labels.'),
   matchLabelKeys: texts('Labels that those pods share with this one.', LABEL_KEY),

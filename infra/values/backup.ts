@@ -25,7 +25,7 @@ export const backup = group('Backups of both databases, by a CronJob.', {
   }),
   passphraseSecret: type.objectName(
     'Secret of yours with the passphrase, of 20 characters or more, that seals the backups. ' +
-      'Keep it elsewhere, too: without it nobody opens them.',
+      'Keep it elsewhere, too: without it they cannot be opened.',
   ),
   passphraseKey: type.dataKey('passphrase', 'Key in that Secret.'),
   volume: group('The volume that backups are written to, unless `s3.bucket` is set.', {

@@ -35,7 +35,7 @@ export const cluster = {
   }),
 
   topologySpread: group('How the pods of a component spread over the cluster.', {
-    topologyKey: string('kubernetes.io/hostname', 'Node label that tells places apart.', LABEL_KEY),
+    topologyKey: string('kubernetes.io/hostname', 'Node label that names the place.', LABEL_KEY),
     maxSkew: integer(1, 'By how many pods places may differ.', { min: 1, max: 100 }),
     whenUnsatisfiable: word(
       ['ScheduleAnyway', 'DoNotSchedule'],

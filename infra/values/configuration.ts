@@ -24,7 +24,7 @@ export const configuration = group(
           {
             kind: 'llm_connection',
             name: 'Team gateway',
-            spec: { provider: 'openai', model: 'gpt-4o-mini', api_key: { env: 'MODEL_KEY' } },
+            spec: { provider: 'openai', model: 'gpt-5.4-mini', api_key: { env: 'MODEL_KEY' } },
           },
         ],
       },

@@ -147,3 +147,9 @@ function requireArchive(config: CollectorConfig): void {
       : config.COLLECTOR_DISTRIBUTE && 'is not for spans on the nodes of Citus'
   if (problem) throw new AppError('invalid_configuration', `COLLECTOR_HOT_DAYS ${problem}.`)
 }
+
+/** The secrets of tokens, the current one first. */
+export function secretsOf(config: CollectorConfig): string[] {
+  const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
+  return previous ? [secret, previous] : [secret]
+}

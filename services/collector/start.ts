@@ -17,7 +17,7 @@ import type { Authorization } from './tokens/authorization.ts'
 import { openColdDays } from './store/archive/cold-days.ts'
 import { createClock } from './store/clock.ts'
 import type { Clock } from './store/clock.ts'
-import { readConfig } from './env.ts'
+import { readConfig, secretsOf } from './env.ts'
 import { ddlAddress } from './store/ddl-address.ts'
 import type { CollectorConfig } from './env.ts'
 import { createEventualStorage } from './eventual-storage.ts'
@@ -41,6 +41,8 @@ import type { Replica } from './store/replica.ts'
 import { createRedaction } from './otlp/redaction/redaction.ts'
 import type { Redaction } from './otlp/redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createOwnPrices } from './store/own-prices.ts'
+import type { OwnPrices } from './store/own-prices.ts'
 import { createRevoker } from './tokens/revoker.ts'
 import type { Revoker } from './tokens/revoker.ts'
 import { createTracesListener } from './server/traces-endpoint.ts'
@@ -118,7 +120,9 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
   const eraser = createEraser(ddlAddress(config), { cold })
   const revoker = createRevoker(address, revocations)
-  const shared = { ...common, prices, cold, readers, eraser, revoker, replica, revocations }
+  const ownPrices = createOwnPrices(address)
+  const owners = { readers, eraser, revoker, ownPrices, cold }
+  const shared = { ...common, ...owners, prices, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -144,8 +148,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await Promise.all([readers.close(), eraser.close(), revoker.close()])
-      cold?.close()
+      await Promise.all(Object.values(owners).map(async (owner) => owner?.close()))
       await metricsServer.stop()
     },
   }
@@ -165,6 +168,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly readers: AnswerReaders
   readonly eraser: Eraser
   readonly revoker: Revoker
+  readonly ownPrices: OwnPrices
   readonly storage: EventualStorage
 }
 
@@ -181,11 +185,6 @@ const replicaOf = (
   { COLLECTOR_READ_DATABASE_URL: url }: CollectorConfig,
   parts: { clock: Clock; log: Log },
 ): Replica | undefined => (url === undefined ? undefined : createReplica(parseAddress(url), parts))
-
-function secretsOf(config: CollectorConfig): string[] {
-  const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
-  return previous ? [secret, previous] : [secret]
-}
 
 /** The arrival of the oldest row that is not committed; undefined without any. */
 const oldestRow = ({ storage }: Parts): number | undefined =>
@@ -248,7 +247,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, revoker, prices } = parts
+  const { config, log, metrics, readers, eraser, revoker, ownPrices, prices } = parts
   const { registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
@@ -257,6 +256,7 @@ function serveApp(parts: AppParts): Promise<Service> {
       readers,
       eraser,
       prices,
+      ownPrices,
       revoker,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,

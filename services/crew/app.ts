@@ -100,7 +100,7 @@ function kickoffHandler(deps: CrewDeps) {
   return async function kickoff(c: Context<Env>): Promise<Response> {
     const { files = {}, ...request } = await readKickoff(c, deps.definition)
     if (draining?.aborted || runs >= RUNS_MAX) {
-      const why = draining?.aborted ? 'This crew is stopping.' : `${RUNS_MAX} runs are going on.`
+      const why = draining?.aborted ? 'This crew is stopping.' : `${RUNS_MAX} runs are in progress.`
       const headers = { 'retry-after': '1' }
       throw new AppError('unavailable', `${why} Try again soon.`, { headers })
     }

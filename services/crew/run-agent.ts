@@ -197,7 +197,7 @@ async function answerTo(
     return { text, isError: true }
   }
   if ('problem' in call) {
-    return { text: `${call.problem} Correct the call, or go on without it.`, isError: true }
+    return { text: `${call.problem} Correct the call, or continue without it.`, isError: true }
   }
   const one = { arguments: call.arguments, idempotencyKey, signal, path }
   return callTool(call.tool, one, toolbox.secrets)

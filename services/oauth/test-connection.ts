@@ -94,6 +94,6 @@ async function ask(
   const refused = status === 401 || status === 403
   const advice = refused
     ? 'the token does not work there. Connect again, or check its scopes.'
-    : 'that tells nothing of the token. Check the test address.'
+    : 'that says nothing about the token. Check the test address.'
   return { ok: false, message: `${said}: ${advice}` }
 }

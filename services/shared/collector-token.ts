@@ -19,6 +19,7 @@ export const COLLECTOR_SCOPES = [
   'traces:read',
   'traces:delete',
   'tokens:revoke',
+  'prices:write',
 ] as const
 /** Something that a token may allow. */
 export type CollectorScope = (typeof COLLECTOR_SCOPES)[number]

@@ -8,7 +8,7 @@ import { isObject } from '../shared/is-object.ts'
 export const USAGE = `Usage: npm run crew:verify -- URL [options]
 
 Holds a crew against the crew contract (docs/crew-contract.md): its answers, its events, and, where
-it keeps a journal, whether a run that is interrupted goes on without paying twice. It performs a
+it keeps a journal, whether a run that is interrupted is resumed without paying twice. It performs a
 few runs of the crew.
 
   URL                  Where the crew is, such as http://127.0.0.1:8000.

@@ -116,7 +116,7 @@ function startProblems({ step, parent }: StepStarted, { recorded, open, ended }:
     ...(open.has(step) ? [`the step ${step} starts a second time before it ended.`] : []),
     ...(ended.has(step) ? [`the step ${step} starts again after it had finished.`] : []),
     ...(parent !== undefined && !open.has(parent)
-      ? [`the parent ${parent} of the step ${step} is no step that is going on.`]
+      ? [`the parent ${parent} of the step ${step} is not a step in progress.`]
       : []),
   ]
   open.add(step)

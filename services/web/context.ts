@@ -8,6 +8,7 @@ import type { Reach } from '../platform/automations/startable-automations.ts'
 import type { QueueRoom } from '../platform/runs/queue-room.ts'
 import type { Session } from '../platform/people/sessions.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
+import type { SendPrices } from './traces/own-prices.ts'
 import type { TraceTokens } from './traces/trace-tokens.ts'
 import type { BadTokens } from './gate/callers/bad-tokens.ts'
 import type { CallLimits } from './gate/callers/call-limits.ts'
@@ -66,6 +67,8 @@ export interface WebOptions {
   readonly traces?: OpenTraces
   /** Signs and revokes tokens of the trace collector; absent likewise. */
   readonly traceTokens?: TraceTokens
+  /** Sends the own prices of an organization to the trace collector; absent likewise. */
+  readonly sendPrices?: SendPrices
   /** Sends spans of calls to the trace collector. */
   readonly spans?: Pick<SpanSender, 'tracer'>
   /** The surroundings of the diagnoses. */

@@ -5,6 +5,7 @@ import {
   crewStorageEnv,
   upstreamStorageEnv,
 } from '../platform/crews/crew-limits.ts'
+import { retirementList } from '../platform/connections/model-retirements.ts'
 import { ORGANIZATION_ROLES } from '../platform/people/memberships.ts'
 import { LIMIT_MAX, queueLimitEnv } from '../platform/people/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
@@ -139,6 +140,13 @@ const variables = v.object({
   /** Origins on private networks where the public index keeps its files. */
   TOOLS_UPSTREAM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   ...upstreamStorageEnv,
+  /**
+   * The days on which providers turn models off, as JSON, in the place of the shipped ones:
+   * `{"retirements":[{"models":["gpt-5"],"on":"2026-12-11","successor":"gpt-6.1-sol"}]}`.
+   */
+  MODEL_RETIREMENTS: optional(
+    v.pipe(v.string(), v.parseJson(undefined, 'must be JSON'), retirementList),
+  ),
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),

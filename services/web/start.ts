@@ -25,6 +25,7 @@ import { openMailer } from './mail/open-mailer.ts'
 import { webEnv } from './env.ts'
 import type { WebConfig } from './env.ts'
 import { openTraces } from './traces/trace-reader.ts'
+import { openOwnPrices } from './traces/own-prices.ts'
 import { openTraceTokens } from './traces/trace-tokens.ts'
 
 /** Enough for a tool of 64 MiB over a slow line. */
@@ -77,8 +78,16 @@ export async function start(
   const traces = collector && openTraces(collector)
   const traceTokens =
     collector && openTraceTokens(collector, config.COLLECTOR_PUBLIC_URL ?? collector.collectorUrl)
+  const sendPrices = collector && openOwnPrices(collector)
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
-  const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
+  const app = createApp({
+    ...facts,
+    stopping: stopping.signal,
+    spans,
+    traces,
+    traceTokens,
+    sendPrices,
+  })
   const mailer = openMailer(config)
   const baseUrl = config.PLATFORM_BASE_URL
   const mails = mailer && startAlertMails({ sql, log, mailer, baseUrl })

@@ -212,8 +212,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
   const deps = {
     sql,
     log,
-    prices,
-    isBudgeted: watchBudgets(sql),
+    ...watchBudgets(sql, prices),
     tracing,
     texts,
     progress: createProgressWriter({ together: journals, alone: sql }),

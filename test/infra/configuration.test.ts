@@ -20,7 +20,7 @@ const document = {
   name: 'Team <gateway> & {{ .Values.image }}',
   spec: {
     provider: 'openai',
-    model: 'gpt-4o-mini',
+    model: 'gpt-5.4-mini',
     api_key: { env: 'MODEL_KEY' },
     lines: 'two\nlines\u2028',
     nothing: [],

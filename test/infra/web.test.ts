@@ -135,7 +135,7 @@ describe('the sign-in', () => {
 
   it('lists everything that is missing at once', () => {
     expect(() => manifests({ auth: { passwords: 'off' } })).toThrow(
-      'auth.passwords must be on while auth.provider is local: nobody could sign in',
+      'auth.passwords must be on while auth.provider is local: no one could sign in',
     )
     expect(() => manifests({ auth: { provider: 'oidc', adminValue: 'admins' } })).toThrow(
       new RegExp(

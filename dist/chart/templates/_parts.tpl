@@ -579,7 +579,7 @@ limits:
 {{- end }}
 
 {{/*
-What every program of Node.js is told.
+The options of every program of Node.js.
 */}}
 {{- define "platform.nodeEnv" -}}
 # Name look-ups block one thread each: with Node's four, a slow DNS server would

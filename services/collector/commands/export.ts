@@ -15,7 +15,7 @@ const USAGE = `Usage: npm run --silent collector -- export --url URL --from TIME
 
 Writes the spans that start in a range of time as lines of OTLP JSON, in the order of their start.
 Spans that arrive later with an earlier start are not in it: export ranges that are over. When the
-connection is lost, it goes on where it was. The secret comes from the environment.
+connection is lost, it continues where it was. The secret comes from the environment.
 
   --url URL           the collector, such as http://collector:8080
   --from TIME         the first start, such as 2026-11-21 or 2026-11-21T09:30:00Z
@@ -26,12 +26,12 @@ connection is lost, it goes on where it was. The secret comes from the environme
   --session ID        with this session id,
   --user ID           with this user id
   --out FILE          where to write them, a new file (default: the standard output)
-  --cursor CURSOR     go on behind the line with this cursor
+  --cursor CURSOR     continue behind the line with this cursor
   --secret-env NAME   the variable that holds the secret (default: COLLECTOR_JWT_SECRET)
   --timeout-ms N      until each response begins, 100 to 60000 (default: 10000)
   --help              print this
 
-Exit code 0: the export is whole. 1: it is not; the message has the cursor to go on from. 3: it
+Exit code 0: the export is whole. 1: it is not; the message has the cursor to continue from. 3: it
 could not be tried, as the command line or the secret is wrong, or the collector refuses.
 `
 

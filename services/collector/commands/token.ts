@@ -21,8 +21,8 @@ const USAGE = `Usage: npm run --silent collector -- token [options]
 Prints a token for the collector on standard output, and its id beside it on standard error. The
 secret comes from the environment.
 
-  --scope SCOPE       traces:write, traces:read, traces:delete or tokens:revoke; more than once for
-                      more (default: traces:write and traces:read)
+  --scope SCOPE       traces:write, traces:read, traces:delete, tokens:revoke or prices:write; more
+                      than once for more (default: traces:write and traces:read)
   --org NAME          the organization whose spans it writes and reads; without it the token is the
                       platform's own, which reads those of all
   --ttl TIME          how long it is valid: 90s, 15m, 12h or 30d, 366d at the most (default: 1h)

@@ -41,7 +41,7 @@ export const clientGone = (): AppError =>
  * Worth another try, on another connection: the way to the sender may have been gone for a while.
  */
 export const bodyStalled = (idleMs: number): AppError =>
-  new AppError('unavailable', `Nothing of the body has come for ${idleMs} ms; send it again.`, {
+  new AppError('unavailable', `Nothing of the body has arrived for ${idleMs} ms; send it again.`, {
     details: { reason: 'body_stalled' },
     headers: { connection: 'close' },
   })

@@ -45,9 +45,11 @@ const MAX_READS = 8
 /** An answer that takes longer is a 504, unless its first byte is out. */
 const ANSWER_MS = 5000
 
-const SCOPES: Readonly<Record<string, CollectorScope>> = {
-  DELETE: 'traces:delete',
-  PUT: 'tokens:revoke',
+/** What a token has to allow for a method, and for the place where there are several. */
+function scopeOf(method: string, path: string): CollectorScope {
+  if (method === 'DELETE') return 'traces:delete'
+  if (method !== 'PUT') return 'traces:read'
+  return path.endsWith('/prices') ? 'prices:write' : 'tokens:revoke'
 }
 
 /**
@@ -59,7 +61,7 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const scope = SCOPES[c.req.method] ?? 'traces:read'
+    const scope = scopeOf(c.req.method, c.req.path)
     const outcome = await authorize(c.env.incoming.rawHeaders, scope)
     if ('failure' in outcome) {
       metrics.authFailures.inc({ reason: outcome.failure })

@@ -7,6 +7,8 @@ import { problemResponse } from '../../shared/http/problem.ts'
 import type { Eraser } from '../store/erasures/erase-trace.ts'
 import { addRevocation } from './revoke-route.ts'
 import type { Revoker } from '../tokens/revoker.ts'
+import type { OwnPrices } from '../store/own-prices.ts'
+import { addOwnPrices } from './prices-route.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import type { AnswerReader } from './answer-readers.ts'
@@ -31,6 +33,7 @@ export interface ReadDeps extends AdmitDeps {
   readonly eraser: Eraser
   /** Models' prices, for the calls whose sender tells no cost. */
   readonly prices: readonly Price[]
+  readonly ownPrices: Pick<OwnPrices, 'replace'>
   readonly revoker: Revoker
   /** True once the collector stops: long answers end then. */
   readonly isDraining: () => boolean
@@ -92,6 +95,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   addExport(app, long)
   addTail(app, long)
   addRevocation(app, deps)
+  addOwnPrices(app, deps)
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -112,12 +116,13 @@ const warm = async (reader: AnswerReader, traceId: string): Promise<void> => {
 const PLACES =
   `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
   '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
-  '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail and /api/revoked-tokens/<id>.'
+  '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail, /api/prices and ' +
+  '/api/revoked-tokens/<id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError(
     'method_not_allowed',
-    'Only GET is allowed, DELETE for a trace and PUT for a revoked token.',
+    'Only GET is allowed, DELETE for a trace and PUT for prices and a revoked token.',
     {
       headers: { allow: 'GET' },
     },

@@ -16,6 +16,7 @@ export type ReadView =
   | 'tail'
   | 'erase'
   | 'revoke'
+  | 'prices'
   | 'span'
   | 'none'
 

@@ -94,7 +94,7 @@ export function createAuthorization(options: AuthorizationOptions): Authorizatio
 
 /** What no token allows unless it says so. */
 const needsWord = (scope: CollectorScope): boolean =>
-  scope === 'traces:delete' || scope === 'tokens:revoke'
+  scope !== 'traces:write' && scope !== 'traces:read'
 
 /**
  * From the raw headers: the parsed ones keep only the first of two, and would hide a second from

@@ -171,7 +171,7 @@ export function describeStop({ isOfAutomation, period, of, model, ...stop }: Bud
   if (limit === 'price') {
     return (
       `${budget} limits money, and the model ${model ?? 'of the run'} has no price. Add its ` +
-      'price to the file of prices, or let the budget count such calls as free, and resume the run.'
+      'price under Budgets, or let the budget count such calls as free, and resume the run.'
     )
   }
   const call = asked > 0 ? ` The next call may need ${amount(asked)} ${UNITS[limit]}.` : ''

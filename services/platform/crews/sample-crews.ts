@@ -15,7 +15,7 @@ const research: SampleCrew = {
   inputs: { topic: 'heat pumps in Northern Europe' },
   definition: {
     name: 'Market research',
-    llm: { model: 'gpt-4o-mini', temperature: 0.2 },
+    llm: { model: 'gpt-5.4-mini' },
     agents: [
       {
         key: 'researcher',
@@ -54,7 +54,7 @@ const support: SampleCrew = {
   inputs: { customer: 'Northwind', message: 'Our nightly export has failed twice since Tuesday.' },
   definition: {
     name: 'Support triage',
-    llm: { model: 'gpt-4o-mini', temperature: 0 },
+    llm: { model: 'gpt-5.4-mini' },
     agents: [
       {
         key: 'analyst',

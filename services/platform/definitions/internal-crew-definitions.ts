@@ -11,10 +11,10 @@ const FORMAT = [
 
 const assistant: CrewDefinition = {
   name: 'Assistant',
-  llm: { model: 'gpt-4o-mini', temperature: 0.2 },
+  llm: { model: 'gpt-5.4-mini' },
   inputs: [
     { name: 'request', label: 'What the crew should do' },
-    { name: 'models', description: 'The models that it may use.', default: 'gpt-4o-mini' },
+    { name: 'models', description: 'The models that it may use.', default: 'gpt-5.4-mini' },
     { name: 'current', description: 'The definition to change.', default: 'There is none yet.' },
     { name: 'correction', description: 'What was wrong with an earlier answer.', default: '' },
   ],
@@ -54,7 +54,7 @@ const assistant: CrewDefinition = {
  */
 const runner: CrewDefinition = {
   name: 'Runner',
-  llm: { model: 'gpt-4o-mini', temperature: 0 },
+  llm: { model: 'gpt-5.4-mini' },
   agents: [
     { key: 'worker', role: 'Careful worker', goal: 'Do what is asked, completely and briefly.' },
   ],

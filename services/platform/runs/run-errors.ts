@@ -125,7 +125,7 @@ export const RUN_ERRORS = {
     remedy: 'Update it, or use inputs of another type.',
   },
   crew_without_journal: {
-    meaning: 'The crew cannot go on after steps that have finished.',
+    meaning: 'The crew cannot continue after steps that have finished.',
     remedy: 'Replace it by one with the capability journal, or start a new run.',
   },
   journal_too_long: {

@@ -1,3 +1,4 @@
+import { plainModel } from './price-table.ts'
 import type { Price, TokenPrices } from './price-table.ts'
 
 /** A call of a model, for which a price is looked for. */
@@ -17,7 +18,7 @@ export function findPrice(
   prices: readonly Price[],
   { model, organization, at }: PricedCall,
 ): TokenPrices | undefined {
-  const plain = model.slice(model.lastIndexOf('/') + 1).toLowerCase()
+  const plain = plainModel(model)
   const day = at.toISOString().slice(0, 10)
   const found = prices.filter(
     ({ models, from = '', until = '9999-12-31' }) =>

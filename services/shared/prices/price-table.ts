@@ -1,19 +1,24 @@
 import * as v from 'valibot'
 import { AppError } from '../errors.ts'
 
-const MAX_PER_MILLION = 100_000
+/** The highest price in US dollars for a million tokens. */
+export const MAX_PER_MILLION = 100_000
 const amount = v.pipe(
   v.number(),
   v.finite(),
   v.minValue(0, 'must not be negative'),
   v.maxValue(MAX_PER_MILLION, `must be ${MAX_PER_MILLION} dollars or less for a million tokens`),
 )
-/** February 31 is read as a day in March: it is none. */
-const isDay = (text: string): boolean => {
+/** Returns true for a day from 1970 on, `2026-11-22`; February 31 would be read as one in March. */
+export const isDay = (text: string): boolean => {
   const ms = Date.parse(`${text}T00:00:00Z`)
-  return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, 10) === text
+  return ms >= 0 && new Date(ms).toISOString().slice(0, 10) === text
 }
 const day = v.pipe(v.string(), v.check(isDay, 'must be a day, such as 2026-11-22'))
+/** Returns a model's name as prices are looked up by: `openai/GPT-4o` is `gpt-4o`. */
+export const plainModel = (name: string): string =>
+  name.slice(name.lastIndexOf('/') + 1).toLowerCase()
+
 const text = v.pipe(v.string(), v.minLength(1), v.maxLength(256))
 
 const tokenPrices = v.strictObject({
@@ -55,8 +60,15 @@ export type Price = v.InferOutput<typeof price>
  */
 export type TokenPrices = Price['perMillion']
 
-/** Reads a list of prices. Raises `invalid_configuration` that says what is wrong in `name`. */
-export function readPrices(given: unknown, name: string): Price[] {
+/**
+ * Reads a list of prices, which may have holes where other prices apply. Raises
+ * `invalid_configuration` that says what is wrong in `name`.
+ */
+export function readPrices(
+  given: unknown,
+  name: string,
+  { mayHaveHoles = false }: { readonly mayHaveHoles?: boolean } = {},
+): Price[] {
   const result = v.safeParse(priceFile, given)
   if (!result.success) {
     const problems = result.issues
@@ -64,7 +76,7 @@ export function readPrices(given: unknown, name: string): Price[] {
       .map((issue) => `${v.getDotPath(issue) ?? 'the file'}: ${issue.message}`)
     throw invalid(name, problems)
   }
-  const problems = problemsOf(result.output.prices)
+  const problems = problemsOf(result.output.prices, mayHaveHoles)
   if (problems.length > 0) throw invalid(name, problems)
   return result.output.prices
 }
@@ -83,7 +95,7 @@ interface Period {
 const ALWAYS: Period = { from: '', until: '9999-12-31' }
 
 /** Overlaps and holes in the periods of each model. */
-function problemsOf(prices: readonly Price[]): string[] {
+function problemsOf(prices: readonly Price[], mayHaveHoles: boolean): string[] {
   const periods = new Map<string, Period[]>()
   for (const { models, organization, from, until } of prices) {
     for (const model of models) {
@@ -93,10 +105,10 @@ function problemsOf(prices: readonly Price[]): string[] {
       list.push({ from: from ?? ALWAYS.from, until: until ?? ALWAYS.until })
     }
   }
-  return [...periods].flatMap(([key, list]) => problemsBetween(key, list))
+  return [...periods].flatMap(([key, list]) => problemsBetween(key, list, mayHaveHoles))
 }
 
-function problemsBetween(key: string, list: readonly Period[]): string[] {
+function problemsBetween(key: string, list: readonly Period[], mayHaveHoles: boolean): string[] {
   const problems: string[] = []
   const sorted = list.toSorted((a, b) => (a.from < b.from ? -1 : 1))
   for (const [index, { from, until }] of sorted.entries()) {
@@ -104,6 +116,7 @@ function problemsBetween(key: string, list: readonly Period[]): string[] {
     if (from >= until) problems.push(`${key}: a price ends (${until}) before it begins (${from})`)
     if (!before || before.until === from) continue
     const isHole = before.until < from
+    if (isHole && mayHaveHoles) continue
     problems.push(
       isHole
         ? `${key}: no price from ${before.until} to ${from}`

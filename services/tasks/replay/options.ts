@@ -13,7 +13,7 @@ database: a token with the scope design is enough.
 ${ADDRESS_USAGE}
   --automation ID    the automation, as its page shows it
   --version N        the version that performs the runs; also a draft
-  --offline          ask nobody, which is the only way so far
+  --offline          ask no model, which is the only way so far
   --last N           the newest runs that have ended (default: 20, at most 1000)
   --status STATUS    only those that are completed or error (default: any)
   --of-version N     only those of this version

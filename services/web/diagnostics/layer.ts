@@ -1,6 +1,6 @@
 import type { FailureCode } from './failure-code.ts'
-import { failed, passed } from './finding.ts'
-import type { Failure, Finding } from './finding.ts'
+import { failed, passed, withWarnings } from './finding.ts'
+import type { Failure, Finding, Warning } from './finding.ts'
 
 /** One reason for a layer to fail. */
 export interface LayerFailure {
@@ -14,6 +14,7 @@ export interface Layer<Details extends object = object> {
   readonly passed: readonly string[]
   readonly failures: readonly LayerFailure[]
   readonly details: Partial<Details>
+  readonly warnings?: readonly Warning[]
 }
 
 /** A layer of one part, which passed. */
@@ -35,9 +36,9 @@ export function combine<Details extends object>(
 ): Finding<Details> {
   const checks = layers.flatMap((layer) => layer.passed)
   const failures = layers.flatMap((layer) => layer.failures)
-  const details = layers.reduce<Partial<Details>>(
-    (all, layer) => ({ ...all, ...layer.details }),
-    {},
+  const details = withWarnings(
+    layers.reduce<Partial<Details>>((all, layer) => ({ ...all, ...layer.details }), {}),
+    layers.flatMap(({ warnings = [] }) => warnings),
   )
   const facts = { checks, ...(Object.keys(details).length > 0 ? { details } : {}) }
   const [first] = failures

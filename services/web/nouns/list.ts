@@ -11,6 +11,7 @@ import { oauthClients } from './oauth-clients.ts'
 import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
 import { ownCrews } from './own-crews.ts'
+import { prices } from './prices.ts'
 import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
@@ -31,6 +32,7 @@ export const NOUNS: readonly Resource[] = [
   alerts,
   connections,
   llmConnections,
+  prices,
   staticTokens,
   traceTokens,
   oauthSettings,

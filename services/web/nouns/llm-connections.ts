@@ -58,7 +58,7 @@ const fields = {
       'Crews whose definition names this model use the connection. The models that your crews ' +
       'name are suggested.',
     control: text({ max: LLM_LENGTHS.model, isMono: true }),
-    example: 'gpt-4o-mini',
+    example: 'gpt-5.4-mini',
   }),
   base_url: field(v.optional(v.nullable(words()), null), {
     label: 'Base URL',

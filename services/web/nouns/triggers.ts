@@ -226,7 +226,7 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
     isOfActions: true,
     hint: ({ row: { url, previousSecretUntil } }) =>
       html`<p class="hint">
-        Enter it where the sender is told to send to <span class="mono break">${url}</span>.
+        Enter it at the sender, where the address is <span class="mono break">${url}</span>.
         ${
           previousSecretUntil ? `The former one is good for ${FORMER_SECRET_HOURS} hours more.` : ''
         }

@@ -36,9 +36,11 @@ export type Fields = Readonly<Record<string, Field>>
 /** The values of fields, as JSON has them. */
 export type Values<Of extends Fields> = v.InferOutput<v.StrictObjectSchema<Of, undefined>>
 
-/** Declares a field: what its values are, and how people see it. */
-export const field = <Schema extends v.GenericSchema>(schema: Schema, look: Look) =>
-  Object.assign(schema, { look })
+/** Declares a field: what its values are, and how people see it. Fields may share a schema. */
+export const field = <Schema extends v.GenericSchema>(schema: Schema, look: Look) => ({
+  ...schema,
+  look,
+})
 
 /** A JSON Schema, and how its value is read of a row. */
 export type Fact<Row> = readonly [schema: object, of: (row: Row) => unknown]

@@ -20,6 +20,8 @@ interface CollectorCall {
   readonly claims: CollectorTokenOptions
   /** Headers beside the token. */
   readonly headers?: Readonly<Record<string, string>>
+  /** A text in JSON. */
+  readonly body?: string
   /** What a 404 means, for people. */
   readonly missing: string
 }
@@ -35,13 +37,18 @@ const BYTES_MAX = 64 << 20
  */
 export async function callCollector(
   { collectorUrl, secret }: CollectorPlace,
-  { path, method = 'GET', claims, headers = {}, missing }: CollectorCall,
+  { path, method = 'GET', claims, headers = {}, body, missing }: CollectorCall,
   signal: AbortSignal,
 ): Promise<Response> {
   const token = await signCollectorToken(secret, 'web', claims)
   const response = await fetch(`${collectorUrl}/api${path}`, {
     method,
-    headers: { ...headers, authorization: `Bearer ${token}` },
+    headers: {
+      ...headers,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      authorization: `Bearer ${token}`,
+    },
+    ...(body === undefined ? {} : { body }),
     signal,
     redirect: 'error',
   }).catch((thrown: unknown) => {

@@ -20,7 +20,7 @@ export const VERIFY_BUILDS_USAGE = `Usage: node build/worker/main.js verify-buil
 
 Makes a small image as a deployment does: a Job has BuildKit build it and push it to the registry of
 crews, it is read back by its digest, and a pod of a node runs it. Then all of it is removed. Runs
-in a pod of the worker; the diagnostic report tells how the last one ended.
+in a pod of the worker; the diagnostic report says how the last one ended.
 
   --verbose   print what the build prints
   --json      print one line of JSON instead of text

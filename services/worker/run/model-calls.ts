@@ -20,7 +20,8 @@ import type { KeptEvent } from './call-crew.ts'
 /** The database with the ledgers, and what models cost. */
 export interface PricedDeps {
   readonly sql: Database
-  readonly prices: readonly Price[]
+  /** Those that apply now; an organization's own come first. */
+  readonly prices: () => readonly Price[]
 }
 
 /** The calls of models in one attempt, each of which may be tried again when it failed. */
@@ -148,10 +149,10 @@ function bookOneByOne({ sql, run, state, priceOf, toCall }: Booker) {
 }
 
 /** Returns what tells the price that a model has now; undefined when it has none. */
-function pricesOf(prices: readonly Price[], organizationId: number) {
+function pricesOf(prices: PricedDeps['prices'], organizationId: number) {
   const organization = String(organizationId)
   return (model: string): TokenPrice | undefined => {
-    const found = findPrice(prices, { model, organization, at: new Date() })
+    const found = findPrice(prices(), { model, organization, at: new Date() })
     if (!found) return undefined
     const { input, output = 0, cached } = found
     const price = { input: perToken(input), output: perToken(output) }

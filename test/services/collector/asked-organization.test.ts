@@ -52,8 +52,9 @@ describe('the organization that is asked for', () => {
     return `${harness.collector.url}/api${place}?${query}`
   }
   const SCOPES: Readonly<Record<string, CollectorScope>> = {
-    DELETE: 'traces:delete',
-    PUT: 'tokens:revoke',
+    'DELETE /traces/:id': 'traces:delete',
+    'PUT /prices': 'prices:write',
+    'PUT /revoked-tokens/:id': 'tokens:revoke',
   }
   /** To its end, or to the first event of a tail, which has none. */
   const ask = async (
@@ -61,7 +62,7 @@ describe('the organization that is asked for', () => {
     { own, named }: { own?: string | undefined; named?: string | undefined } = {},
   ): Promise<{ status: number; text: string }> => {
     const abort = new AbortController()
-    const scopes = [SCOPES[route.method] ?? 'traces:read'] as const
+    const scopes = [SCOPES[`${route.method} ${route.path}`] ?? 'traces:read'] as const
     const response = await fetch(urlOf(route, named), {
       method: route.method,
       headers: {

@@ -15,6 +15,7 @@ import {
 } from '../../../services/platform/budgets/budget-stops.ts'
 import { listBudgets, setBudget } from '../../../services/platform/budgets/budgets.ts'
 import type { Budget, BudgetLimits } from '../../../services/platform/budgets/budgets.ts'
+import { createModelPrice } from '../../../services/platform/budgets/model-prices.ts'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { isSilent, says } from '../crew/fake-model.ts'
 import { startHttpServer } from '../../support/http-server.ts'
@@ -157,6 +158,22 @@ describe('a run of which the budget is used up', () => {
     const id = await platform.kickoff()
     await platform.until(id, 'completed')
     expect(await budget()).toMatchObject({ spentUsd: 0.0475, reservedUsd: 0, spentTokens: 715 })
+  })
+
+  it('comes from what the organization entered, before the file', async () => {
+    await deploy()
+    await set('month', { usdMax: 5 })
+    const { organizationId } = platform.automation
+    const price = { name: 'Ours', models: ['test-model'], begins: null, ends: null }
+    await createModelPrice(platform.sql, organizationId, {
+      ...price,
+      perMillion: { input: 100, output: 0 },
+    })
+    model.play(says('Facts.', { prompt_tokens: 600, completion_tokens: 100 }), says('A summary.'))
+    await platform.startWorker()
+    await platform.until(await platform.kickoff(), 'completed')
+    expect(await budget()).toMatchObject({ spentUsd: 0.061 })
+    await platform.sql`delete from model_prices`
   })
 
   it('does not call a model without a price where money is limited', async () => {

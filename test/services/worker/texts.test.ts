@@ -48,7 +48,7 @@ async function runNext(): Promise<string> {
     progress: createProgressWriter({ together: [platform.sql], alone: platform.sql }),
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
-    prices: [],
+    prices: () => [],
     crewPatienceMs: 1000,
     runTimeoutMs: 60_000,
     handFiles: createFileHandover(platform.sql),

@@ -15,32 +15,36 @@ interface PriceJoins {
 }
 
 /**
- * The price of a call is looked for by the model that answered, then by the one that was asked for;
- * an organization's own price comes before the common one.
+ * The price of a call is looked for by the model that answered, then by the one that was asked for.
+ * What an organization entered comes before its own price of the table, and that before the common
+ * one.
  */
 export function priceJoins(prices: readonly Price[]): PriceJoins {
   const own = prices.filter(({ organization }) => organization !== undefined)
   const common = prices.filter(({ organization }) => organization === undefined)
-  const sources = [
-    { list: own, name: 'own', model: 'response_model' },
-    { list: own, name: 'own_asked', model: 'request_model' },
-    { list: common, name: 'common', model: 'response_model' },
-    { list: common, name: 'common_asked', model: 'request_model' },
+  const lists = [
+    { name: 'own', list: own },
+    { name: 'common', list: common },
   ].filter(({ list }) => list.length > 0)
+  const tables = [
+    { name: 'entered', table: 'organization_prices' },
+    ...lists.map(({ name, list }) => ({ name, table: pricesOf(list) })),
+  ]
+  const sources = tables.flatMap(({ name, table }) => [
+    { name, table, model: 'response_model' },
+    { name: `${name}_asked`, table, model: 'request_model' },
+  ])
   const first = (column: string): string =>
     `coalesce(${sources.map(({ name }) => `${name}.${column}`).join(', ')})`
   return {
     joins: sources.map(joinOf).join(''),
-    computedCost:
-      sources.length > 0
-        ? `case when ${first('model')} is not null then ${costBy(first)} end`
-        : 'null::int8',
+    computedCost: `case when ${first('model')} is not null then ${costBy(first)} end`,
   }
 }
 
 interface Source {
-  readonly list: readonly Price[]
   readonly name: string
+  readonly table: string
   readonly model: string
 }
 
@@ -48,14 +52,11 @@ interface Source {
 const plainModel = (model: string): string => `case when strpos(${model}, '/') = 0
         then lower(${model}) else lower(reverse(split_part(reverse(${model}), '/', 1))) end`
 
-function joinOf({ list, name, model }: Source): string {
-  const columns = COLUMNS.map(([column]) => column).join(', ')
-  return `
-    left join ${unnested(list.flatMap(rowsOf))} as ${name} (${columns})
+const joinOf = ({ name, table, model }: Source): string => `
+    left join ${table} as ${name} (${COLUMNS.map(([column]) => column).join(', ')})
       on ${name}.model = ${plainModel(`call.${model}`)}
       and call.start_time >= ${name}.begins and call.start_time < ${name}.ends
-      and (${name}.organization = '' or ${name}.organization = call.organization)`
-}
+      and ${name.startsWith('common') ? 'true' : `${name}.organization = call.organization`}`
 
 const COLUMNS = [
   ['model', 'text'],
@@ -68,10 +69,11 @@ const COLUMNS = [
 type PriceRow = readonly (string | number)[]
 
 /**
- * The rows as an array for each column: as a list of values PostgreSQL takes longer to read them
- * than to answer.
+ * Returns prices as a source in SQL, with the columns of `organization_prices`: an array for each
+ * column, since PostgreSQL takes longer to read a list of values than to answer.
  */
-function unnested(rows: readonly PriceRow[]): string {
+export function pricesOf(prices: readonly Price[]): string {
+  const rows = prices.flatMap(rowsOf)
   const arrays = COLUMNS.map(
     ([, type], at) => `${quote(arrayText(rows.map((row) => row[at] ?? null)))}::${type}[]`,
   )

@@ -6,7 +6,13 @@ import type { Log } from '../../../shared/log.ts'
 const LOCK = 7_310_452_122
 
 /** Small, and read by queries on every node: a copy of each is on all of them. */
-const REFERENCE_TABLES = ['schema_migrations', 'retention', 'resources', 'scopes']
+const REFERENCE_TABLES = [
+  'schema_migrations',
+  'retention',
+  'resources',
+  'scopes',
+  'organization_prices',
+]
 /** Stay on the coordinator; the other nodes know where they are. */
 const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat', 'erasures']
 /** Of these the column `id` is counted up. */

@@ -7,7 +7,7 @@ const RETRIES: Rule = {
 const CACHE: Rule = { note: 'Results of tools are not cached between calls.' }
 const SECURITY: Rule = { note: 'Fingerprints are not kept; runs and versions have ids.' }
 const CHECKPOINT: Rule = { note: 'Each step of a run is recorded, without a setting.' }
-const FAILURES: Rule = { note: 'The model is told when a tool fails.' }
+const FAILURES: Rule = { note: 'The model reads it when a tool fails.' }
 const MEMORY: Rule = {
   leftOut: 'Memory is not kept between tasks or runs. Give what matters as context or as an input.',
 }

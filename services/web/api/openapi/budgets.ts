@@ -104,7 +104,7 @@ const sets = (operationId: string, summary: string) =>
   operation(operationId, summary, {
     requestBody: body('BudgetRequest', { tokens_max: 2_000_000, usd_max: 25 }),
     responses: {
-      '200': json('It holds from the next call on.', 'Budget'),
+      '200': json('It applies from the next call on.', 'Budget'),
       ...COMMON,
       ...NONE,
       '400': problem('The body is not JSON.'),

@@ -56,7 +56,7 @@ const reads = (operationId: string, summary: string, name: string) =>
 
 const DEFINITION = {
   name: 'Newsletter',
-  llm: { model: 'gpt-4o-mini' },
+  llm: { model: 'gpt-5.4-mini' },
   agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
   tasks: [
     {

@@ -4,6 +4,7 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { ListedRun } from '../../../platform/runs/run-list.ts'
+import type { RetiringModel } from '../../../platform/connections/model-retirements.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { count, duration, plural, relativeTime } from '../frame/format.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
@@ -17,6 +18,7 @@ import {
   noticeBox,
   problemBox,
   viewAll,
+  warningBox,
 } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { randomUUID } from 'node:crypto'
@@ -33,6 +35,8 @@ export interface AutomationPage {
   readonly runs: readonly ListedRun[]
   readonly runsTotal: number
   readonly summary: AutomationSummary
+  /** Models that its versions call and that are turned off soon. */
+  readonly retiring: readonly RetiringModel[]
   readonly notice?: string | undefined
   /** A form that was refused, with what was typed. */
   readonly startForm?: StartForm | undefined
@@ -44,13 +48,36 @@ export function automationPage(view: AutomationPage): Html {
   return page(
     { title: automation.name, session, current: '/automations' },
     html`${automationHead({ automation, tab: 'runs' })} ${noticeBox(notice)}
-      ${automationReason(automation)} ${summarySection(view)}
+      ${automationReason(automation)} ${retiringModels(view)} ${summarySection(view)}
       <div class="columns side-first">
         <div>${runsSection(view)}</div>
         <div>${startSection({ ...view, form: view.startForm })}</div>
       </div>`,
   )
 }
+
+/** The models that are turned off soon, by version, with a button that drafts one without them. */
+function retiringModels({ session, retiring }: AutomationPage): Html[] {
+  const versions = new Map(retiring.map((each) => [each.number, each.projectId]))
+  return [...versions].map(([number, projectId]) => {
+    const models = retiring.filter((each) => each.number === number)
+    const hasSuccessor = models.some(({ successor }) => successor !== undefined)
+    return warningBox(
+      html`Version ${count(number)} calls ${models.map(described)}.
+      ${hasSuccessor ? draftForm(`/projects/${projectId}/versions/${number}`, session) : ''}`,
+    )
+  })
+}
+
+const described = ({ model, on, successor }: RetiringModel, index: number): Html =>
+  html`${index > 0 ? ', ' : ''}<span class="mono">${model}</span>, which its provider turns off on
+    ${on}${successor ? html` (successor: <span class="mono">${successor}</span>)` : ''}`
+
+const draftForm = (version: string, { csrfToken }: Session): Html =>
+  html`<form method="post" action="${version}/successor">
+    ${csrfField(csrfToken)}
+    <button class="button">Draft a version with successors</button>
+  </form>`
 
 /** How it did in the last seven days, and what starts it; nothing before its first run. */
 function summarySection({ automation, summary, runsTotal }: AutomationPage): Html | string {

@@ -2,6 +2,10 @@ import type { Context } from 'hono'
 import { summarizeAutomation } from '../../../platform/automations/automation-summary.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
+import {
+  listRetiringModels,
+  retirementsOf,
+} from '../../../platform/connections/model-retirements.ts'
 import { inputFields } from '../../../platform/definitions/crew-inputs.ts'
 import { countRuns, listNewestRuns, sumOf } from '../../../platform/runs/run-list.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -16,14 +20,16 @@ export type ReadAutomationPage = (
 ) => Promise<AutomationPage>
 
 /** Creates the reader that the routes of the page share: a refused form shows the page again. */
-export function createPageReader({ sql }: WebDeps): ReadAutomationPage {
+export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
+  const retirements = retirementsOf(config.MODEL_RETIREMENTS)
   return async (c, automation) => {
     const filter = { organizationId: automation.organizationId, deploymentId: automation.id }
-    const [definition, runs, counts, summary] = await Promise.all([
+    const [definition, runs, counts, summary, retiring] = await Promise.all([
       getDefinition(sql, automation),
       listNewestRuns(sql, filter, RUNS_SHOWN),
       countRuns(sql, filter),
       summarizeAutomation(sql, automation),
+      listRetiringModels(sql, retirements, { deploymentId: automation.id }),
     ])
     return {
       session: c.var.session,
@@ -33,6 +39,7 @@ export function createPageReader({ sql }: WebDeps): ReadAutomationPage {
       runs,
       runsTotal: sumOf(counts),
       summary,
+      retiring,
     }
   }
 }

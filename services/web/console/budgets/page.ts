@@ -44,6 +44,7 @@ export function budgetsPage(view: BudgetsPage): Html {
       <h1>${title}</h1>
       <p class="hint">${hint}</p>
     </div>
+    <p><a class="button" href="/prices">Prices of models</a></p>
   </div>`
   return page(
     { title, session, current: automation ? '/automations' : '/budgets' },

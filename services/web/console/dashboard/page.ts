@@ -9,6 +9,7 @@ import type {
 import type { RunCounts, ListedRun } from '../../../platform/runs/run-list.ts'
 import { sumOf } from '../../../platform/runs/run-list.ts'
 import type { Page } from '../../../shared/postgres/paging.ts'
+import type { RetiringModel } from '../../../platform/connections/model-retirements.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { activityChart, RANGE_NAMES } from './activity-chart.ts'
 import { automationsTable } from '../frame/lists/automations-table.ts'
@@ -33,6 +34,8 @@ interface DashboardPage {
   readonly recent: readonly ListedRun[]
   /** Static tokens that end soon, or ended lately. */
   readonly endingTokens: number
+  /** Models that automations call and that are turned off soon. */
+  readonly retiring: readonly RetiringModel[]
 }
 
 /** The first page after sign-in: figures, a chart of runs, automations, recent runs. */
@@ -48,7 +51,7 @@ export function dashboardPage(dashboard: DashboardPage): Html {
         <div class="buttons push">${newAutomation()}</div>
       </div>
       ${noticeBox(notice)} ${warning ? warningBox(warning) : ''} ${endingTokens(dashboard)}
-      ${statistics(dashboard)}
+      ${retiringIn(dashboard)} ${statistics(dashboard)}
       <section class="card" aria-labelledby="activity">
         <div class="card-head">
           <h2 id="activity">Last ${RANGE_NAMES[range]}</h2>
@@ -77,6 +80,22 @@ const endingTokens = ({ endingTokens: tokens }: DashboardPage): Html | string =>
         html`${plural(tokens, 'static token')} ${tokens === 1 ? 'ends' : 'end'} within
           ${ENDING_DAYS} days, or ended lately: <a href="/static-tokens">replace or delete</a>.`,
       )
+
+const RETIRING_SHOWN = 5
+
+function retiringIn({ retiring }: DashboardPage): Html | string {
+  const names = new Map(retiring.map((each) => [each.automationId, each.automationName]))
+  if (names.size === 0) return ''
+  const shown = [...names].slice(0, RETIRING_SHOWN)
+  return warningBox(
+    html`${plural(names.size, 'automation')} ${names.size === 1 ? 'calls' : 'call'} a model that its
+    provider turns off soon, or did:
+    ${shown.map(
+      ([id, name], index) =>
+        html`${index > 0 ? ', ' : ''}<a class="break" href="/automations/${id}">${name}</a>`,
+    )}${names.size > shown.length ? ' and others' : ''}.`,
+  )
+}
 
 function automationsSection({ automations }: DashboardPage): Html {
   return html`<section class="card flush" aria-labelledby="automations">

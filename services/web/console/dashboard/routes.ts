@@ -5,6 +5,10 @@ import {
   listAutomationActivity,
 } from '../../../platform/runs/activity.ts'
 import type { ActivityRange } from '../../../platform/runs/activity.ts'
+import {
+  listRetiringModels,
+  retirementsOf,
+} from '../../../platform/connections/model-retirements.ts'
 import { countOnline } from '../../../platform/automations/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/runs/run-list.ts'
 import { ENDING_DAYS, countEndingTokens } from '../../../platform/automations/static-tokens.ts'
@@ -31,7 +35,8 @@ const WARNINGS: ReadonlyMap<string, string> = new Map([
 
 /** Serves `GET /`: the state of the organization's automations. */
 export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql } = deps
+  const { sql, config } = deps
+  const retirements = retirementsOf(config.MODEL_RETIREMENTS)
   const room = createRoom(deps, {
     'password-changed': 'Your password is changed, and your other sessions are signed out.',
     joined: 'You are a member now.',
@@ -42,16 +47,17 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
     const warning = WARNINGS.get(c.req.query('notice') ?? '')
     if (session.role === null) return c.html(noOrganizationPage(session, warning))
     const range = readRange(c.req.query('range'))
-    const [automations, online, counts, steps, recent, endingTokens] = await Promise.all([
+    const [automations, online, counts, steps, recent, endingTokens, retiring] = await Promise.all([
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
       countOnline(sql, organizationId),
       countRuns(sql, { organizationId }),
       countRunsByStep(sql, organizationId, range),
       listNewestRuns(sql, { organizationId }, RECENT),
       countEndingTokens(sql, organizationId, ENDING_DAYS),
+      listRetiringModels(sql, retirements, { organizationId }),
     ])
     const messages = { notice: c.var.notice, warning }
-    const figures = { automations, online, counts, range, steps, recent, endingTokens }
+    const figures = { automations, online, counts, range, steps, recent, endingTokens, retiring }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })
   return room.routes

@@ -1,4 +1,5 @@
 import type { Hono } from 'hono'
+import { retirementsOf, withSuccessors } from '../../../platform/connections/model-retirements.ts'
 import { createVersion } from '../../../platform/projects/project-versions.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
@@ -6,7 +7,13 @@ import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
 import { createChoices } from './editor/offers.ts'
-import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
+import {
+  findNamedVersion,
+  getOwnProject,
+  getOwnVersion,
+  requireDesigned,
+  versionPath,
+} from './own-project.ts'
 import { newVersionPage } from './version-page.ts'
 import { createRoom } from '../frame/room.ts'
 import { ASSISTANT_MODEL } from '../../../platform/projects/assistant.ts'
@@ -15,12 +22,15 @@ import type { Project } from '../../../platform/projects/projects.ts'
 
 /** Serves the page on which a version is written, and adds it as a draft. */
 export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql } = deps
+  const { sql, config } = deps
+  const retirements = retirementsOf(config.MODEL_RETIREMENTS)
   const audited = createAudited(sql)
   const room = createRoom(
     deps,
     {
       'draft-added': 'The draft is added. Nothing runs it until you publish it.',
+      'successor-drafted':
+        'The draft calls the successors of models that are turned off. Test it, then publish it.',
     },
     FORM_BYTES_MAX,
   )
@@ -54,6 +64,18 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
       (created) => versionEntry('version_created', created),
     )
     return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
+  })
+
+  room.form('editor', '/projects/:projectId/versions/:number/successor', async (c) => {
+    const { project, version, key } = await getOwnVersion(c, sql)
+    requireDesigned(project)
+    const definition = withSuccessors(version.definition, retirements)
+    const { number } = await audited(
+      c.var,
+      (tx) => createVersion(tx, key, definition),
+      (created) => versionEntry('version_created', created),
+    )
+    return c.redirect(`${versionPath(project, number)}?notice=successor-drafted`, 303)
   })
 
   return room.routes

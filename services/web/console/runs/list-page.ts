@@ -18,7 +18,7 @@ import { emptyState, statusName, triggerName } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { doneNotice } from '../frame/undo.ts'
 import type { Undo } from '../frame/undo.ts'
-import { parametersOf } from './list-query.ts'
+import { parametersOf, RUN_KEYS } from './list-query.ts'
 import type { RunsQuery } from './list-query.ts'
 import { columnChoice, savedFilters } from './saved-filters.ts'
 
@@ -139,7 +139,7 @@ function filter(view: RunsPage): Html {
       ...(automation
         ? []
         : [{ name: 'automation', label: 'Automation', value: query.automation } as const]),
-      { name: 'text', label: 'Text of input or output', value: query.text },
+      { name: 'text', label: 'Text, or key:value', value: query.text, keys: RUN_KEYS },
       { name: 'trigger', label: 'Started by', value: query.trigger, options: TRIGGER_CHOICES },
       { name: 'by', label: 'Person or token', value: query.starter },
       { name: 'since', label: 'From', value: query.since, type: 'date' },

@@ -1,6 +1,8 @@
 import type { RunFilter } from '../../../platform/runs/run-list.ts'
 import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs/runs.ts'
 import { readDay, readText } from '../frame/lists/filter-bar.ts'
+import { withTerms } from '../frame/lists/query-terms.ts'
+import type { QueryKeys } from '../frame/lists/query-terms.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { RUN_COLUMNS } from '../frame/lists/runs-table.ts'
 import type { RunColumn } from '../frame/lists/runs-table.ts'
@@ -13,8 +15,22 @@ export interface RunsQuery extends Omit<RunFilter, 'organizationId' | 'deploymen
   readonly columns?: readonly RunColumn[] | undefined
 }
 
+/** What may be typed beside a text, and the fields that it sets. */
+export const RUN_KEYS: QueryKeys = {
+  equal: {
+    status: 'status',
+    trigger: 'trigger',
+    automation: 'automation',
+    by: 'by',
+    since: 'since',
+    until: 'until',
+  },
+  above: {},
+}
+
 /** Reads the filter of an address; what the list does not understand is left out. */
-export function readRunsQuery(address: URLSearchParams): RunsQuery {
+export function readRunsQuery(given: URLSearchParams): RunsQuery {
+  const address = withTerms(given, RUN_KEYS)
   const text = (name: string): string | undefined => readText(address.get(name) ?? undefined)
   const named = address.getAll('columns').flatMap((each) => each.split(','))
   const columns = RUN_COLUMNS.filter((each) => named.includes(each))

@@ -10,7 +10,8 @@ import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { runsPage } from './list-page.ts'
 import type { RunsPage } from './list-page.ts'
 import type { Undo } from '../frame/undo.ts'
-import { queryTextOf, readRunsQuery } from './list-query.ts'
+import { plainText } from '../frame/lists/query-terms.ts'
+import { queryTextOf, readRunsQuery, RUN_KEYS } from './list-query.ts'
 import { filtersPath, runFilters } from './saved-filters.ts'
 import { createRoom } from '../frame/room.ts'
 
@@ -45,7 +46,8 @@ async function readList(
   const view = { session, request, query, filters, notice, undo: undoOf(c) }
   if (text !== undefined) {
     const { after, limit } = request
-    const found = await searchRuns(sql, { ...filter, status }, { text, after, limit })
+    const looked = { text: plainText(text, RUN_KEYS), after, limit }
+    const found = await searchRuns(sql, { ...filter, status }, looked)
     return { ...view, found }
   }
   const counts = await countRuns(sql, filter, request.search)

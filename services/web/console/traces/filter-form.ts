@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
-import { COLUMNS, FIELD_NAMES, FIELDS, NOTED, STATUSES, WINDOWS } from './list-query.ts'
+import { keyList } from '../frame/lists/filter-bar.ts'
+import { COLUMNS, FIELD_NAMES, FIELDS, NOTED, STATUSES, TRACE_KEYS, WINDOWS } from './list-query.ts'
 import type { Choice, Field, ListQuery, Noted, PlatformRequests, Status } from './list-query.ts'
 
 /** What is wrong with a filter, and with which field of it. */
@@ -143,9 +144,10 @@ function field(name: Field, { query, automations, problem }: FilterForm): Html {
       placeholder="${FIELDS[name]}"
       maxlength="600"
       autocomplete="off"
+      ${name === 'text' ? html`list="query-keys"` : ''}
       ${wrongMark(name, problem)}
     />
-    ${wrongNote(name, problem)}
+    ${name === 'text' ? keyList(TRACE_KEYS) : ''} ${wrongNote(name, problem)}
   </div>`
 }
 

@@ -1,6 +1,9 @@
+import { plainText, withTerms } from '../frame/lists/query-terms.ts'
+import type { QueryKeys } from '../frame/lists/query-terms.ts'
+
 /** The fields of the filter, by the names of the collector's read API, and what pages call them. */
 export const FIELDS = {
-  text: 'Text in prompts and answers',
+  text: 'Text of prompts and answers, or key:value',
   crew: 'Automation',
   service: 'Service',
   model: 'Model',
@@ -67,6 +70,25 @@ export const COLUMNS = {
   user: 'User',
 } as const
 
+/** What may be typed beside a text, and the fields that it sets. */
+export const TRACE_KEYS: QueryKeys = {
+  equal: {
+    status: 'status',
+    time: 'window',
+    rated: 'noted',
+    model: 'model',
+    agent: 'agent',
+    task: 'task',
+    tool: 'tool',
+    service: 'service',
+    session: 'session',
+    user: 'user',
+    error: 'error_type',
+    attribute: 'attribute',
+  },
+  above: { duration: 'min_duration_ms', tokens: 'min_tokens', cost: 'min_cost_usd' },
+}
+
 /** A column that people can choose. */
 export type Column = keyof typeof COLUMNS
 
@@ -106,7 +128,8 @@ const TEXT_MAX = 600
 const CURSOR_MAX = 1000
 
 /** Reads the query of a list; whether values make sense is for the collector to say. */
-export function readListQuery(parameters: URLSearchParams): ListQuery {
+export function readListQuery(address: URLSearchParams): ListQuery {
+  const parameters = withTerms(address, TRACE_KEYS)
   const given = (name: string, max = TEXT_MAX): string | undefined =>
     (parameters.get(name) ?? '').trim().slice(0, max) || undefined
   const window = given('window') ?? ''
@@ -158,6 +181,7 @@ export function filterParameters(
 ): URLSearchParams {
   const isHidden = platformRequests === 'hidden' && fields.service === undefined
   const parameters = new URLSearchParams({ ...fields, ...(isHidden ? WITHOUT_REQUESTS : {}) })
+  if (fields.text !== undefined) parameters.set('text', plainText(fields.text, TRACE_KEYS))
   if (status) parameters.set('status', status)
   const { ms } = WINDOWS[window]
   if (ms !== Infinity) parameters.set('from', new Date(nowMs - ms).toISOString())

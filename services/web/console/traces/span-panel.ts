@@ -115,16 +115,19 @@ const TOKENS: readonly (readonly [name: string, column: string])[] = [
   ['of these audio', 'audio_output_tokens'],
 ]
 
-function costs(columns: SpanView['columns']): (readonly [string, string])[] {
+function costs(columns: SpanView['columns']): (readonly [string, Html | string])[] {
   const [reported, computed] = [columns['cost_usd'], columns['computed_cost_usd']]
-  if (typeof computed !== 'number') {
-    return typeof reported === 'number' ? [['Cost, by its sender', dollars(reported)]] : []
-  }
-  const byPrices = ['Cost, by list prices', dollars(computed)] as const
-  return typeof reported === 'number'
-    ? [['Cost, by its sender', dollars(reported)], byPrices]
-    : [byPrices]
+  const model = columns['response_model'] ?? columns['request_model']
+  const known = [
+    ['Cost, by its sender', reported] as const,
+    ['Cost, by list prices', computed] as const,
+  ].flatMap(([name, cost]) => (typeof cost === 'number' ? [[name, dollars(cost)] as const] : []))
+  const isUnknown = known.length === 0 && typeof columns['input_tokens'] === 'number'
+  return isUnknown && typeof model === 'string' ? [['Cost', unpriced(model)]] : known
 }
+
+const unpriced = (model: string): Html =>
+  html`unknown: ${visibleText(model)} has no price. <a href="/prices">Enter one</a>`
 
 function facts({ span, columns }: SpanView): Html {
   const startNs = BigInt(span.startTimeUnixNano)

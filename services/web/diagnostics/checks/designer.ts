@@ -16,11 +16,12 @@ import type { CrewPodDetails } from './designer/crew-pods.ts'
 import { crewsTable } from './designer/crews-table.ts'
 import { checkQueue, QUEUE_WARNINGS } from './designer/queue.ts'
 import type { QueueDetails } from './designer/queue.ts'
+import { checkRetirements, RETIREMENT_WARNINGS } from './designer/retirements.ts'
 import { checkInstall, INSTALL_CODES } from './designer/install.ts'
 import type { InstallDetails } from './designer/install.ts'
 
-type DesignerDetails = InstallDetails & CrewPodDetails & Pick<QueueDetails, 'queue'>
-type DesignerLayer = Layer<DesignerDetails & QueueDetails>
+type DesignerDetails = InstallDetails & CrewPodDetails & QueueDetails
+type DesignerLayer = Layer<DesignerDetails>
 
 /**
  * Tables, route, the installed crews, and their pods. Each layer reads in a transaction of its own,
@@ -44,21 +45,28 @@ export const designerCheck: Check<DesignerDetails> = {
     ...CREW_POD_CODES,
     ...CLUSTER_CODES,
   },
-  warnings: QUEUE_WARNINGS,
+  warnings: { ...QUEUE_WARNINGS, ...RETIREMENT_WARNINGS },
   timeout: RUN_CODES.timeout,
   page: { section: crewsTable },
 
   async run(context, surroundings) {
-    const [[tables, queue], installed] = await Promise.all([
+    const [[tables, ...warned], installed] = await Promise.all([
       // One after the other: a diagnosis has few connections.
-      checkTables(context).then(async (layer) => [layer, await checkQueue(context)] as const),
+      checkTables(context).then(
+        async (layer) =>
+          [
+            layer,
+            await checkQueue(context),
+            await checkRetirements(context, surroundings.config),
+          ] as const,
+      ),
       checkInstalled(context, surroundings),
     ])
     const layers: DesignerLayer[] = [
       tables,
       checkRoute(surroundings.isMounted),
       ...installed,
-      queue,
+      ...warned,
     ]
     return combine(layers)
   },

@@ -24,7 +24,7 @@ const COMPONENT_LABEL = 'app.kubernetes.io/component'
 const failures = declareCodes({
   deployments_unready:
     'Scale up a Deployment that is scaled to zero, look at one that is not ready with kubectl ' +
-    'describe, and run the check again when a rollout is over. One that is missing comes back as ' +
+    'describe, and run the check again when a rollout is over. A missing one is restored as ' +
     `follows. ${INSTALL_CHART}`,
 })
 

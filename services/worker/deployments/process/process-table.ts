@@ -23,7 +23,9 @@ export function createProcessTable(log: Log, drainMs: number): ProcessTable {
   function end(process: CrewProcess, graceMs: number): Promise<void> {
     const ended = process
       .end(graceMs)
-      .catch((thrown: unknown) => log.warn({ reason: toError(thrown).message }, 'a crew goes on'))
+      .catch((thrown: unknown) =>
+        log.warn({ reason: toError(thrown).message }, 'a crew keeps running'),
+      )
       .finally(() => ending.delete(process))
     ending.set(process, ended)
     return ended

@@ -1,3 +1,4 @@
+import { createOwnPrices } from '../../../../services/collector/store/own-prices.ts'
 import { Registry } from 'prom-client'
 import { createAuthorization } from '../../../../services/collector/tokens/authorization.ts'
 import { createEraser } from '../../../../services/collector/store/erasures/erase-trace.ts'
@@ -24,6 +25,7 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
   const eraser = createEraser(address)
   const revocations = createRevocations()
   const revoker = createRevoker(address, revocations)
+  const ownPrices = createOwnPrices(address)
   const { routes } = createReadApp({
     authorize: createAuthorization({
       secrets: [SECRET],
@@ -35,6 +37,7 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
     readers,
     eraser,
     revoker,
+    ownPrices,
     prices: [],
     metrics: createCollectorMetrics(registry),
     readMetrics: createReadMetrics(registry),
@@ -42,7 +45,7 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
     isReady: () => true,
     isDraining: () => false,
   })
-  await Promise.all([readers.close(), eraser.close(), revoker.close()])
+  await Promise.all([readers.close(), eraser.close(), revoker.close(), ownPrices.close()])
   return routes.filter(({ method }) => method !== 'ALL')
 }
 

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { Html } from '../parts.ts'
+import type { QueryKeys } from './query-terms.ts'
 
 /** A field of the filter of a list; without options a text or a day is typed. */
 interface FilterField {
@@ -9,6 +10,8 @@ interface FilterField {
   /** Values and their names; the first one is no choice. */
   readonly options?: readonly (readonly [value: string, name: string])[]
   readonly type?: 'date' | 'search'
+  /** What may be typed beside a text. */
+  readonly keys?: QueryKeys
 }
 
 /** The filter of a list: a form that is sent by GET, so that each choice has an address. */
@@ -40,11 +43,26 @@ const choice = ({ name, label, value = '', options = [] }: FilterField): Html =>
     </select>
   </label>`
 
-const typed = ({ name, label, value = '', type = 'search' }: FilterField): Html =>
+const typed = ({ name, label, value = '', type = 'search', keys }: FilterField): Html =>
   html`<label class="${type === 'search' ? 'grow' : ''}"
     >${label}
-    <input type="${type}" name="${name}" value="${value}" maxlength="100" autocomplete="off" />
+    <input
+      type="${type}"
+      name="${name}"
+      value="${value}"
+      maxlength="100"
+      autocomplete="off"
+      ${keys ? html`list="query-keys"` : ''}
+    />
+    ${keys ? keyList(keys) : ''}
   </label>`
+
+/** The keys that a query box proposes. */
+export const keyList = ({ equal, above }: QueryKeys): Html =>
+  html`<datalist id="query-keys">
+    ${Object.keys(equal).map((key) => html`<option value="${key}:"></option>`)}
+    ${Object.keys(above).map((key) => html`<option value="${key}>"></option>`)}
+  </datalist>`
 
 const TEXT_LENGTH_MAX = 100
 

@@ -16,7 +16,7 @@ import type { Layer, LayerFailure } from '../../layer.ts'
 export const CREW_POD_CODES = declareCodes({
   crew_pods_unready:
     'Scale up a Deployment that is scaled to zero, and look at one that is not ready with ' +
-    `kubectl describe. One that is missing comes back as follows. ${INSTALL_CREWS}.`,
+    `kubectl describe. One that is missing is restored as follows. ${INSTALL_CREWS}.`,
 })
 
 /** One crew whose Deployment was looked at (SPEC 2.4). */

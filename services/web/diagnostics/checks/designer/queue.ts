@@ -2,8 +2,7 @@ import { readOnly } from '../../../../platform/diagnostics.ts'
 import { measureQueue } from '../../../../platform/runs/queue-size.ts'
 import type { CheckContext } from '../../check.ts'
 import { declareCodes } from '../../failure-code.ts'
-import { warning, withWarnings } from '../../finding.ts'
-import type { Warning } from '../../finding.ts'
+import { warning } from '../../finding.ts'
 import type { Layer } from '../../layer.ts'
 import { orAbort } from '../../or-abort.ts'
 
@@ -24,7 +23,6 @@ export interface QueueDetails {
     readonly held_back: number
     readonly oldest_seconds: number
   }
-  readonly warnings: readonly Warning[]
 }
 
 /** Measures the runs that wait for a worker. Fails never: the tables have a check of their own. */
@@ -42,7 +40,7 @@ export async function checkQueue({ signal, sql }: CheckContext): Promise<Layer<Q
     const message = `a run has been waiting for a worker for ${waited} s`
     const stalled =
       waited > PATIENCE_SECONDS ? [warning(QUEUE_WARNINGS.queue_stalled, message)] : []
-    return { passed: [], failures: [], details: withWarnings({ queue }, stalled) }
+    return { passed: [], failures: [], details: { queue }, warnings: stalled }
   } catch {
     return { passed: [], failures: [], details: {} }
   }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { withSuccessors } from '../../../../../services/platform/connections/model-retirements.ts'
 import { definition } from '../../../../support/crew.ts'
 import { askAs } from '../../support/forms.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
@@ -23,8 +24,8 @@ beforeAll(async () => {
 afterAll(() => platform.close())
 
 /** Adds a draft, and publishes it as its form does; returns where that leads. */
-async function publish(fields: Record<string, string> = {}): Promise<string> {
-  const added = await ada.post(`${path}/versions`, { definition: JSON.stringify(definition) })
+async function publish(fields: Record<string, string> = {}, crew = definition): Promise<string> {
+  const added = await ada.post(`${path}/versions`, { definition: JSON.stringify(crew) })
   const version = (added.headers.get('location') ?? '').split('?')[0] ?? ''
   return (await ada.post(`${version}/publish`, fields)).headers.get('location') ?? ''
 }
@@ -147,4 +148,72 @@ describe('the release of a version', () => {
     expect(linked).not.toContain('Undo')
     expect(await release()).toEqual({ running_version: 2, shared: null })
   })
+})
+
+describe('a model that its provider turns off', () => {
+  const set = (model: string) => publish({}, { ...definition, llm: { ...definition.llm, model } })
+  const automation = () => page(`/automations/${platform.acme.research.automationId}`)
+
+  it('is named on the dashboard and on the page of each automation that calls it', async () => {
+    await set('openai/GPT-3.5-Turbo')
+    const link = `href="/automations/${platform.acme.research.automationId}"`
+    expect(await page('/')).toMatch(
+      new RegExp(`1 automation calls a model that its provider turns off soon.*?${link}`),
+    )
+    expect(await automation()).toMatch(
+      /openai\/GPT-3.5-Turbo<\/span>, which its provider turns off on 2026-10-23 .*?gpt-4.1-mini/,
+    )
+    const others = await (await eve.get('/')).text()
+    expect(others).not.toContain('turns off')
+  })
+
+  it('is replaced in a draft by one press, of those who may write one', async () => {
+    const [action = ''] = /\/projects\/\d+\/versions\/\d+\/successor/.exec(await automation()) ?? []
+    expect((await eve.post(action)).status).toBe(404)
+    const to = (await ada.post(action)).headers.get('location') ?? ''
+    expect(to).toContain('?notice=successor-drafted')
+    const draft = await (await ada.get(`${to.split('?')[0]}/definition`)).text()
+    expect(JSON.parse(draft)).toEqual({
+      ...definition,
+      llm: { ...definition.llm, model: 'openai/gpt-4.1-mini' },
+    })
+  })
+
+  it('has the day that the operator says', async () => {
+    await set('our-model')
+    expect(await automation()).not.toContain('turns off')
+    const own = { models: ['our-model', 'gpt-5'], on: '2026-01-01' }
+    const app = platform.appAt(BASE_URL, {
+      MODEL_RETIREMENTS: JSON.stringify({ retirements: [own] }),
+    })
+    const asked = askAs(app, await platform.signIn(platform.acme))
+    const shown = await (
+      await asked.get(`/automations/${platform.acme.research.automationId}`)
+    ).text()
+    expect(shown.replaceAll(/\s+/g, ' ')).toMatch(/our-model<\/span>, which .* 2026-01-01/)
+    expect(shown).not.toContain('/successor')
+  })
+})
+
+it('replaces a model wherever a version calls it, and keeps the name of its provider', () => {
+  const llm = { model: 'azure/gpt-x', temperature: 0 }
+  const guardrail = { type: 'llm', instruction: 'Is it short?', model: 'gpt-x' } as const
+  const [task] = definition.tasks
+  const [agent] = definition.agents
+  if (!task || !agent) throw new Error('an empty crew')
+  const crew = {
+    ...definition,
+    agents: [{ ...agent, llm }, ...definition.agents.slice(1)],
+    manager_llm: llm,
+    tasks: [
+      { ...task, guardrail },
+      { ...task, key: 'other', guardrails: [guardrail] },
+    ],
+  }
+  const text = JSON.stringify(
+    withSuccessors(crew, new Map([['gpt-x', { on: '2026-01-01', successor: 'gpt-y' }]])),
+  )
+  expect(text).toBe(JSON.stringify(crew).replaceAll('gpt-x', 'gpt-y'))
+  const later = new Map([['gpt-x', { on: '9999-01-01', successor: 'gpt-y' }]])
+  expect(withSuccessors(crew, later)).toEqual(crew)
 })

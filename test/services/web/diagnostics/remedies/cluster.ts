@@ -104,6 +104,25 @@ export const CLUSTER_CASES = {
     'designer',
     ({ sql }) => sql`delete from deployments where slug = 'runner'`,
   ),
+  model_retires: {
+    component: 'designer',
+    async stage({ sql, options }) {
+      const run = (model: string) => sql`
+        with version as (
+          insert into project_versions
+            (project_id, organization_id, number, definition, published_at)
+          select project_id, v.organization_id, (
+              select max(number) + 1 from project_versions where project_id = v.project_id),
+            jsonb_set(definition, '{llm,model}', to_jsonb(${model}::text)), now()
+          from project_versions v join deployments d on d.project_version_id = v.id
+          where d.slug = 'assistant' limit 1
+          returning id)
+        update deployments set project_version_id = version.id from version
+        where slug = 'assistant'`
+      await run('gpt-4')
+      return { broken: options(), follow: async () => void (await run('gpt-5.4-mini')) }
+    },
+  },
   queue_stalled: {
     component: 'designer',
     async stage({ sql, options }) {
