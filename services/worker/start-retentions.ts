@@ -9,6 +9,7 @@ import { sweepContents } from '../platform/runs/run-contents.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
 import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
 import { deleteExpiredDeliveries } from '../platform/triggers/trigger-deliveries.ts'
+import { deleteEndedWorkloadTokens } from '../platform/workloads/workload-tokens.ts'
 import { keepTurning } from '../shared/keep-turning.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -67,7 +68,9 @@ export function startRetentions({ config, log, sql, onExpired }: Retentions) {
   const deliveries = startRetention({ ...events, onDeleted: () => {}, log })
   const changes = { of: 'changes of alerts', expire: () => deleteExpiredChanges(sql) }
   const alerts = startRetention({ ...changes, onDeleted: () => {}, log })
-  const kept = [runs, files, audit, calls, deliveries, alerts]
+  const tokens = { of: 'tokens of workloads', expire: () => deleteEndedWorkloadTokens(sql) }
+  const workloads = startRetention({ ...tokens, onDeleted: () => {}, log })
+  const kept = [runs, files, audit, calls, deliveries, alerts, workloads]
   const all = [startRunDays(sql, log, days), ...kept, removals, requests]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }

@@ -19,12 +19,14 @@ import { traceTokens } from './trace-tokens.ts'
 import { triggers } from './triggers.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
+import { workloadRules } from './workload-rules.ts'
 
 /** What people and programs set, each declared once. */
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
   triggers,
+  workloadRules,
   replays,
   ownCrews,
   environmentVariables,

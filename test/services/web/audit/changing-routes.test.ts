@@ -119,6 +119,8 @@ const MINE: Why = 'is about the view of one person'
 const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
 const SESSION: Why = 'begins or ends a session'
 const PUSH: Why = 'has a worker pull, which records what it deploys'
+const EXCHANGE: Why =
+  'issues a token to who is no caller yet, and is tried with good tokens elsewhere'
 const own = () => token
 const internal = () => platformToken
 
@@ -152,6 +154,8 @@ const TRIGGER = {
   inputs: '{"topic": "{{ $.body.topic }}"}',
 }
 const TRIGGER_BY_API = { ...TRIGGER, inputs: { topic: '{{ $.body.topic }}' } }
+const WORKLOADS = { name: 'Site', issuer: 'https://idp.example.com', scopes: 'read', minutes: '5' }
+const WORKLOADS_BY_API = { ...WORKLOADS, claims: { sub: 'a' }, scopes: ['read'], minutes: 5 }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const VARIABLE = { name: 'KEY', secret_value: PASSWORD }
 const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY }
@@ -233,6 +237,24 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/triggers/:triggerId/end-former': json('POST'),
   'DELETE /designer/v2/automations/:automationId/triggers/:triggerId': json('DELETE'),
   'POST /hooks/:triggerId': RUN,
+  'POST /automations/:automationId/workload-rules': form({ ...WORKLOADS, claims: '{"sub": "a"}' }),
+  'POST /automations/:automationId/workload-rules/:workloadRuleId': form({
+    ...WORKLOADS,
+    claims: '{"sub": "b"}',
+  }),
+  'POST /automations/:automationId/workload-rules/:workloadRuleId/pause': form(),
+  'POST /automations/:automationId/workload-rules/:workloadRuleId/resume': form(),
+  'POST /automations/:automationId/workload-rules/:workloadRuleId/explain': LOOK,
+  'POST /automations/:automationId/workload-rules/:workloadRuleId/delete': form(),
+  'POST /designer/v2/automations/:automationId/workload-rules': json('POST', WORKLOADS_BY_API),
+  'PUT /designer/v2/automations/:automationId/workload-rules/:workloadRuleId': json(
+    'PUT',
+    WORKLOADS_BY_API,
+  ),
+  'POST /designer/v2/automations/:automationId/workload-rules/:workloadRuleId/pause': json('POST'),
+  'POST /designer/v2/automations/:automationId/workload-rules/:workloadRuleId/resume': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/workload-rules/:workloadRuleId': json('DELETE'),
+  'POST /oauth/token': EXCHANGE,
   'POST /automations/:automationId/schedules': form(SCHEDULE),
   'POST /automations/:automationId/schedules/:scheduleId': form({ ...SCHEDULE, name: 'daily' }),
   'POST /automations/:automationId/schedules/:scheduleId/pause': form(),
@@ -584,6 +606,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   triggerId: () => firstOf(platform.sql`select id from triggers`),
+  workloadRuleId: () => firstOf(platform.sql`select id from workload_rules`),
   alertId: () => firstOf(platform.sql`select id from alerts`),
   replayId: () => firstOf(platform.sql`select id from replays`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),

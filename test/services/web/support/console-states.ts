@@ -17,6 +17,7 @@ import { seedSource } from '../../../support/own-crew.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs/runs.ts'
 import { ensureToolRepository, setYanked } from '../../../../services/platform/tools/tools.ts'
+import { createWorkloadRule } from '../../../../services/platform/workloads/workload-rules.ts'
 import { sendTestMessage } from '../../../../services/platform/webhooks/webhook-deliveries.ts'
 import type { Platform } from './platform.ts'
 import { makeWheel, storeWheel } from './wheels.ts'
@@ -162,6 +163,8 @@ export function pathsOf(
     ['triggers', `${automation}/triggers`],
     ['trigger', `${automation}/triggers/${ids.trigger}`],
     ['delivery', `${automation}/triggers/${ids.trigger}/deliveries/${ids.event}`],
+    ['workload rules', `${automation}/workload-rules`],
+    ['workload rule', `${automation}/workload-rules/${ids.workloadRule}`],
     ['alerts', '/alerts'],
     ['alert', `/alerts/${ids.alert}`],
     ['replays', `${automation}/replays`],
@@ -218,6 +221,7 @@ interface Ids {
   readonly message: string
   readonly trigger: string
   readonly event: string
+  readonly workloadRule: string
   /** The path of its link. */
   readonly invitation: string
   /** What each page of a project shows, and its path. */
@@ -262,6 +266,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     ...(await seedTrigger(platform)),
+    workloadRule: await seedWorkloadRule(platform),
     designer: await seedDesigner(platform),
     crew: await seedCrew(platform),
     ...(await seedPackages(platform, token)),
@@ -340,6 +345,20 @@ async function seedTrigger({ sql, acme }: Platform): Promise<Pick<Ids, 'trigger'
         '{"user-agent": "Stripe/1.0"}', '{"type": "invoice.paid", "topic": "tides"}')
     returning id::text as event`
   return { trigger, event }
+}
+
+/** A rule for the jobs of a repository. */
+async function seedWorkloadRule({ sql, acme }: Platform): Promise<string> {
+  const { id } = await createWorkloadRule(sql, acme.research.id, {
+    name: 'Site',
+    issuer: 'https://token.actions.githubusercontent.com',
+    jwksUrl: null,
+    claims: { sub: 'repo:acme/site:ref:refs/heads/main' },
+    scopes: ['kickoff', 'read'],
+    minutes: 15,
+    isReusable: false,
+  })
+  return id
 }
 
 /** An automation that is made from sources: one is online, the newer one is being built. */

@@ -104,6 +104,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     scheduleId: ids.schedule,
     triggerId: ids.trigger,
     eventId: ids.event,
+    workloadRuleId: ids.workloadRule,
     replayId: ids.replay,
     alertId: ids.alert,
     llmConnectionId: ids.connection,
