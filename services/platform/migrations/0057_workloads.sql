@@ -1,3 +1,5 @@
+-- Callers without secrets, and runs with an identity.
+
 -- Rules by which workloads, such as a job of a CI system, get tokens of an automation for tokens of
 -- their own issuer.
 create table workload_rules (
@@ -41,3 +43,33 @@ create table workload_tokens (
 
 create index workload_tokens_of_rule on workload_tokens (rule_id);
 create index workload_tokens_age on workload_tokens (kept_until);
+
+-- Connections whose tokens the platform signs itself, for each run. What is there fulfils the
+-- narrower condition of before, so that nothing has to be looked at.
+-- safe: it refuses nothing that they write
+alter table oauth_connections drop constraint oauth_connections_kind_check;
+-- safe: it refuses nothing that they write
+alter table oauth_connections add constraint oauth_connections_kind_check
+  check (kind in ('authorization_code', 'client_credentials', 'static_token', 'identity'))
+  not valid;
+
+-- What the platform signs the identities of runs with; a new one is published before it signs.
+create table identity_keys (
+  kid uuid primary key,
+  -- sealed by the OAuth service, which it never leaves
+  sealed_key bytea not null check (octet_length(sealed_key) > 37),
+  public_key jsonb not null check (jsonb_typeof(public_key) = 'object'),
+  created_at timestamptz not null default now()
+);
+
+-- The identities that runs got, never the tokens themselves.
+create table identity_tokens (
+  id uuid primary key,
+  run_id uuid not null references executions on delete cascade,
+  connection text not null check (length(connection) between 1 and 100),
+  audience text not null check (length(audience) between 1 and 500),
+  issued_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+
+create index identity_tokens_of_run on identity_tokens (run_id, issued_at);
