@@ -64,7 +64,6 @@ beforeAll(async () => {
   connectionId = String(body['connection_id'])
 })
 beforeEach(async () => {
-  await sql`delete from identity_keys`
   await sql`delete from executions`
 })
 afterAll(async () => {
@@ -172,6 +171,8 @@ describe('the identity of a run', () => {
 })
 
 describe('the keys of identities', () => {
+  beforeEach(() => sql`delete from identity_keys`)
+
   const age = (interval: string) =>
     sql`update identity_keys set created_at = created_at - ${interval}::interval`
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { saveAutomationOauth } from '../../../../../services/platform/automations/automation-oauth.ts'
+import { issueStaticToken } from '../../../../../services/platform/automations/static-tokens.ts'
+import type { TokenScope } from '../../../../../services/platform/automations/token-limits.ts'
 import type { Automation } from '../../../../../services/platform/automations/automations.ts'
 import {
   createWorkloadRule,
@@ -352,6 +354,27 @@ describe('hostile tokens', () => {
     expect(await exchange(forged({ iss: attackersIdp.issuer }))).toMatchObject(REFUSED)
     expect(await exchange(forged({}))).toMatchObject({ ...REFUSED, reason: 'bad_signature' })
     expect(await exchange(token({ aud: theirs }), { audience: theirs })).toMatchObject(REFUSED)
+  })
+})
+
+describe('a token of the organization that makes a rule', () => {
+  it('gives no scope that it lacks, and none from where it cannot be used', async () => {
+    const { sql, acme } = platform
+    const { organizationId, research } = acme
+    const list = `${BASE_URL}/designer/v2/automations/${research.automationId}/workload-rules`
+    const make = async (scopes: readonly TokenScope[], networks: readonly string[] = []) => {
+      const issued = { organizationId, deploymentId: null, name: 'CI', createdBy: null }
+      const secret = await issueStaticToken(sql, { ...issued, scopes, networks })
+      const response = await app.request(list, {
+        method: 'POST',
+        headers: { ...newCaller(secret), 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'CI', issuer: idp.issuer, claims: { sub: SUB } }),
+      })
+      return response.status
+    }
+    expect(await make(['settings', 'read'])).toBe(403)
+    expect(await make(['settings', 'read', 'kickoff'], ['198.51.0.0/16'])).toBe(403)
+    expect(await make(['settings', 'read', 'kickoff'])).toBe(201)
   })
 })
 
