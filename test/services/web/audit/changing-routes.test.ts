@@ -662,8 +662,8 @@ describe('the audit', () => {
       for (const [route, send] of Object.entries(ROUTES)) {
         if (typeof send === 'string' || !send.withTexts) continue
         const path = await pathOf(route)
-        for (const [field, sendWrong] of send.withTexts(text)) {
-          if (CHOICES.has(field)) continue
+        const texts = send.withTexts(text).filter(([field]) => !CHOICES.has(field))
+        for (const [field, sendWrong] of few(texts, 1)) {
           const { status } = await sendWrong(path)
           if (status < 400 || status >= 500) taken.push(`${route}: ${field}: ${status}`)
         }

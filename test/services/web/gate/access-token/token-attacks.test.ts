@@ -24,6 +24,7 @@ import {
 import type { PlatformWithOauth } from '../../support/platform-with-oauth.ts'
 import { DISCLOSED, UNDISCLOSED } from './hostile-tokens.ts'
 import type { HostileRow, HostileStage } from './hostile-tokens.ts'
+import { few, firstOfEach } from '../../../../support/long.ts'
 import { guardFor } from '../../../../support/outgoing.ts'
 
 let oauth: PlatformWithOauth
@@ -246,7 +247,7 @@ describe('hostile tokens (SPEC 5.2, 5.3, 7)', () => {
     expect(await call(make())).toMatchObject({ status: 200, fetches: 0 })
   })
 
-  it('each row has the same status at the addresses of MCP', async () => {
+  it('a row of each reason has the same status at the addresses of MCP', async () => {
     const { sql, rival, service } = oauth
     const alone = (internal: boolean) =>
       sql`update organizations set internal = ${internal} where id = ${rival.organizationId}`
@@ -255,9 +256,10 @@ describe('hostile tokens (SPEC 5.2, 5.3, 7)', () => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
       return (await fetch(url, { method: 'POST', body, headers })).status
     }
-    const refused = [...undisclosed, ...disclosed].map(([, , make]) => [401, make] as const)
-    const unscoped = scopeless.map(([, changes]) => [403, withClaims(changes)] as const)
-    const accepted = good.map(([, make]) => [200, make] as const)
+    const rows = firstOfEach([...undisclosed, ...disclosed], ([, reason]) => reason)
+    const refused = rows.map(([, , make]) => [401, make] as const)
+    const unscoped = few(scopeless, 2).map(([, changes]) => [403, withClaims(changes)] as const)
+    const accepted = few(good, 2).map(([, make]) => [200, make] as const)
     await alone(true)
     for (const [status, make] of [...refused, ...unscoped, ...accepted]) {
       const token = make()
