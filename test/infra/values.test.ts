@@ -14,7 +14,7 @@ import { valuesSchema } from '../../infra/template/values-files.ts'
 import { schema } from '../../infra/values.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { readVersions } from '../../scripts/release/versions.ts'
-import { firstOfEach } from '../support/long.ts'
+import { firstOfEach, isLong } from '../support/long.ts'
 import { arbitraryValues } from './support/arbitrary-values.ts'
 import { chart, parseYaml, RELEASE, tree } from './support/platform.ts'
 
@@ -439,7 +439,7 @@ describe('the chart documents and guards the same values', () => {
   it('accepts in the schema what synth accepts, for any values', () => {
     fc.assert(
       fc.property(arbitraryValues(schema), (values) => validate(values)),
-      { numRuns: 30 },
+      { numRuns: isLong ? 100 : 10 },
     )
   })
 })
