@@ -70,7 +70,7 @@ export async function openPlatform(passwordHash: string | null = null) {
     sql,
     acme,
     rival,
-    /** Made for those who ask for it: it takes longer than all the rest. */
+    /** Made when it is first asked for: registering all routes takes longer than the rest. */
     get app() {
       return (app ??= appAt(BASE_URL))
     },
