@@ -12,13 +12,14 @@ import type { RunFailure } from '../platform/runs/run-errors.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import type { StepKind } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
+import { pause } from '../shared/pause.ts'
 import { trackOpenSteps } from './open-steps.ts'
 import type { OpenStep } from './open-steps.ts'
 import { reportText } from './text-deltas.ts'
 import type { TextReport, TextWish } from './text-deltas.ts'
 
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
-const RESULT_CHARACTERS_MAX = 6_000_000
+export const RESULT_CHARACTERS_MAX = 6_000_000
 
 /** The longest request of a step that is kept, as JSON. */
 const REQUEST_CHARACTERS_MAX = 2_000_000
@@ -76,6 +77,10 @@ export interface Steps {
     step: Step<Result>,
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result>
+  /** These steps, whose acts also end when a limit aborts; its reason fails what goes on. */
+  within(limit: AbortSignal): Steps
+  /** Waits. Raises as `perform` does when the run is over or to be handed over. */
+  wait(ms: number): Promise<void>
   /** Reports an event. It is kept in its order, and nobody waits for that. */
   report(event: CrewEvent): void
   /** Opens a report of the text of an answer; undefined while nobody follows what models write. */
@@ -134,7 +139,7 @@ export function createSteps(options: StepsOptions): Steps {
   const halting = new AbortController()
   const stopping = AbortSignal.any([options.stopping, halting.signal])
   const performer = createPerformer({ ...options, stopping, open, handOver, parked })
-  return {
+  const steps: Steps = {
     async perform(step, act) {
       const key = stepKey(base, step.path)
       if (performed.has(key)) throw new Error(`the step ${step.path.join('/')} is done twice`)
@@ -143,6 +148,12 @@ export function createSteps(options: StepsOptions): Steps {
       if (!known) return performer(step, key, act)
       if (known.usage) open.use(step.path, known.usage)
       return known.result
+    },
+    within: (limit) => limitSteps(steps, limit),
+    async wait(ms) {
+      await pause(AbortSignal.any([options.signal, stopping]), ms)
+      options.signal.throwIfAborted()
+      if (stopping.aborted) throw handOver
     },
     report: (event) => void channel.write(event),
     reportText: (facts) =>
@@ -159,7 +170,18 @@ export function createSteps(options: StepsOptions): Steps {
     isHandOver: (thrown) => thrown === handOver,
     settle: () => open.settle(),
   }
+  return steps
 }
+
+/** What begins too late fails as a step, so that a replay finds in the record where that was. */
+const limitSteps = (steps: Steps, limit: AbortSignal): Steps => ({
+  ...steps,
+  perform: (step, act) =>
+    steps.perform(step, async (context) => {
+      limit.throwIfAborted()
+      return act({ ...context, signal: AbortSignal.any([context.signal, limit]) })
+    }),
+})
 
 interface Performer extends StepsOptions {
   readonly open: ReturnType<typeof trackOpenSteps>

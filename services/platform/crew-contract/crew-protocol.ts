@@ -147,6 +147,8 @@ export const crewEvent = v.variant('type', [
     task: prose,
     agent: prose,
     output: prose,
+    /** Why it was not done: its output is empty. */
+    skipped: v.optional(prose),
   }),
   v.object({ ...common, type: v.literal('artifact'), task: prose, name: prose, content: prose }),
   stepStarted,

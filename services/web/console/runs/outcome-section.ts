@@ -27,6 +27,8 @@ interface OutcomeSection {
   readonly approval: Approval | undefined
   /** The LLM connection that its error names. */
   readonly connection: LlmConnection | undefined
+  /** No task of it was done. */
+  readonly isSkipped: boolean
   readonly csrfToken: string
 }
 
@@ -42,9 +44,12 @@ export function outcomeSection(section: OutcomeSection): Html | string {
       <h2 id="output">Output</h2>
       ${output.trim() ? outputActions(section, output) : ''}
     </div>
-    ${output.trim() ? outputBody(section, output) : html`<p class="hint">The output is empty.</p>`}
+    ${output.trim() ? outputBody(section, output) : html`<p class="hint">${emptiness(section)}</p>`}
   </section>`
 }
+
+const emptiness = ({ isSkipped }: OutcomeSection): string =>
+  isSkipped ? 'The output is empty: each task was skipped.' : 'The output is empty.'
 
 function waitingSection(section: OutcomeSection, approval: Approval): Html {
   const { path, csrfToken } = section

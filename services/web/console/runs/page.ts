@@ -110,7 +110,7 @@ export function runParts(view: RunPage): Html {
     <div class="columns">
       <div>
         <div data-part="outcome" data-keep="${questionOf(view)}">
-          ${outcomeSection({ ...view, path, csrfToken })}
+          ${outcomeSection({ ...view, path, csrfToken, isSkipped: isSkipped(view) })}
         </div>
         <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
@@ -124,6 +124,11 @@ export function runParts(view: RunPage): Html {
       </div>
     </div>
   </div>`
+}
+
+function isSkipped({ progress, run }: RunPage): boolean {
+  const states = [...taskStates(progress.steps, run, undefined).values()]
+  return states.length > 0 && states.every((state) => state === 'skipped')
 }
 
 /** Names what is asked, for as long as somebody may be writing the answer. */

@@ -93,7 +93,8 @@ export function taskStates(
   const states = new Map<string, TaskState>()
   for (const { kind, endMs, isError, facts } of toRunTimeline(progress, run, 0).steps) {
     if (kind !== TASK || typeof facts['task'] !== 'string') continue
-    const open = endMs === null ? 'running' : 'done'
+    const done = facts['skipped'] === undefined ? 'done' : 'skipped'
+    const open = endMs === null ? 'running' : done
     states.set(facts['task'], isError ? 'failed' : open)
   }
   if (asked !== undefined) states.set(asked, 'asks')
