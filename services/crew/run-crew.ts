@@ -29,8 +29,8 @@ const now = (): string => new Date().toISOString()
 /**
  * Runs the tasks of a crew in their order, each with the outputs of its context, and reports its
  * progress. Its output is that of the last task that was not skipped. Ends with `crew_completed`,
- * `failed`, `handed_over` or `approval_requested`; an aborted run ends by raising the signal's
- * reason.
+ * `failed`, `handed_over`, `approval_requested` or `run_requested`; an aborted run ends by raising
+ * the signal's reason.
  */
 export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> {
   const { definition, steps } = deps
@@ -52,7 +52,7 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
   } catch (thrown) {
     await steps.settle()
     const asked = steps.askedBy(thrown)
-    if (asked) return steps.report({ type: 'approval_requested', at: now(), ...asked })
+    if (asked) return steps.report({ at: now(), ...asked })
     if (steps.isHandOver(thrown)) return steps.report({ type: 'handed_over', at: now() })
     if (!(thrown instanceof AppError)) throw thrown
     steps.report({ type: 'failed', at: now(), error: failureOf(thrown) })

@@ -8,6 +8,7 @@ import type {
 } from '../platform/crew-contract/crew-protocol.ts'
 import type { ApprovalRequest } from '../platform/definitions/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/crew-contract/step-key.ts'
+import type { RunRequest } from '../platform/runs/called-runs.ts'
 import type { RunFailure } from '../platform/runs/run-errors.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import type { StepKind } from '../platform/crew-contract/step-key.ts'
@@ -26,7 +27,7 @@ const REQUEST_CHARACTERS_MAX = 2_000_000
 
 const CANNOT_WAIT: RunFailure = {
   code: 'approval_unsupported',
-  message: 'The worker cannot let a run wait for a person. Update the workers.',
+  message: 'The worker cannot let a run wait. Update the workers.',
 }
 
 /** What a step is, and its place in the run. */
@@ -64,6 +65,11 @@ export interface ActContext {
   readonly use: (usage: StepUsage) => void
 }
 
+/** What a run waits for: a person, or a run of another automation. */
+type Asked =
+  | ({ readonly type: 'approval_requested' } & ApprovalRequest)
+  | ({ readonly type: 'run_requested' } & RunRequest)
+
 /** The steps of one attempt at a run: the only way to act. */
 export interface Steps {
   /**
@@ -88,12 +94,12 @@ export interface Steps {
   /** The tokens that all steps used, those of former attempts included. */
   usage(): StepUsage
   /**
-   * Ends the attempt in the act of an approval: a person is asked, and a new attempt finds the
-   * decision as the step's result. Raises a failure where no journal is kept.
+   * Ends the attempt in the act of a step: a person or a run is asked, and a new attempt finds the
+   * answer as the step's result. Raises a failure where no journal is kept.
    */
-  park(asked: ApprovalRequest): never
+  park(asked: Asked): never
   /** Returns what is asked, for what `park` raised; undefined for anything else. */
-  askedBy(thrown: unknown): ApprovalRequest | undefined
+  askedBy(thrown: unknown): Asked | undefined
   /** Lets no further step begin: those that go on end, and the others raise a hand-over. */
   halt(): void
   /** Returns true for what `perform` raises when the run is to be handed over. */
@@ -135,7 +141,7 @@ export function createSteps(options: StepsOptions): Steps {
   const performed = new Set<string>()
   const open = trackOpenSteps()
   const handOver = new Error('the run is handed over')
-  const parked = new Map<unknown, ApprovalRequest>()
+  const parked = new Map<unknown, Asked>()
   const halting = new AbortController()
   const stopping = AbortSignal.any([options.stopping, halting.signal])
   const performer = createPerformer({ ...options, stopping, open, handOver, parked })
@@ -161,7 +167,7 @@ export function createSteps(options: StepsOptions): Steps {
     usage: () => open.usage(),
     park(request) {
       if (!options.isJournaled) throw stepFailure(CANNOT_WAIT)
-      const thrown = new Error('the run waits for a person')
+      const thrown = new Error('the run waits')
       parked.set(thrown, request)
       throw thrown
     },
@@ -186,7 +192,7 @@ const limitSteps = (steps: Steps, limit: AbortSignal): Steps => ({
 interface Performer extends StepsOptions {
   readonly open: ReturnType<typeof trackOpenSteps>
   readonly handOver: Error
-  readonly parked: ReadonlyMap<unknown, ApprovalRequest>
+  readonly parked: ReadonlyMap<unknown, Asked>
 }
 
 function createPerformer({ open, handOver, parked, ...options }: Performer) {

@@ -3,6 +3,7 @@ import type * as v from 'valibot'
 import { lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
+import { settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { expireApprovals } from '../platform/runs/run-approvals.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
 import { giveUpLostRuns, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
@@ -19,7 +20,7 @@ import { openDatabasePing } from '../shared/postgres/ping.ts'
 import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
-import { AppError } from '../shared/errors.ts'
+import { AppError, toError } from '../shared/errors.ts'
 import { loadPrices } from '../shared/prices/load-prices.ts'
 import type { Price } from '../shared/prices/price-table.ts'
 import { keepTurning } from '../shared/keep-turning.ts'
@@ -115,11 +116,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const beside = startBeside({ ...work, crews })
   const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
   const hosted = startCrews({ config, source, log, sql, registry })
-  const stopListening = [
-    listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
-    // One that went unheard is noticed when the lease is to be renewed.
-    listen(sql, { channel: 'execution_stopped', hear: (id) => stops.get(id)?.abort(), log }),
-  ]
+  const stopListening = hearOfRuns({ sql, log, stops, wake })
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
@@ -191,6 +188,26 @@ function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
   return { sql, journals, end }
 }
 
+interface Hearing extends Pick<Work, 'sql' | 'log' | 'stops'> {
+  readonly wake: () => void
+}
+
+/** Hears of runs that are queued, that are stopped, and that others wait for. */
+function hearOfRuns({ sql, log, stops, wake }: Hearing): (() => void)[] {
+  function settleCalled(): void {
+    settleCalledRuns(sql).catch((thrown: unknown) => {
+      log.warn({ reason: toError(thrown).message }, 'runs that wait are looked at later')
+    })
+  }
+  return [
+    listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
+    // One that went unheard is noticed when the lease is to be renewed.
+    listen(sql, { channel: 'execution_stopped', hear: (id) => stops.get(id)?.abort(), log }),
+    // One that went unheard is noticed at the next look at what was lost.
+    listen(sql, { channel: 'called_run_ended', hear: settleCalled, log }),
+  ]
+}
+
 interface Work {
   readonly config: WorkerConfig
   readonly source: EnvSource
@@ -229,6 +246,7 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
+      await settleCalledRuns(sql)
       await closeAbandonedCalls(sql)
       const lost = await giveUpLostRuns(sql)
       for (const run of lost) tracing.giveUp(run)

@@ -39,15 +39,19 @@ export async function produceEach(
         characters += output.length
         if (characters > RESULT_CHARACTERS_MAX) throw tooLong(assigned)
       } catch (thrown) {
-        next = items.length
         failures.push(thrown)
+        // What waits lets the others get as far as they can.
+        if (steps.askedBy(thrown)) continue
+        next = items.length
         if (!steps.isHandOver(thrown)) steps.halt()
       }
     }
   }
   await Promise.all(Array.from({ length: parallel }, workOff))
   if (failures.length === 0) return listOf(assigned, outputs)
-  throw failures.find((each) => !steps.isHandOver(each)) ?? failures[0]
+  const isPause = (thrown: unknown): boolean =>
+    steps.isHandOver(thrown) || steps.askedBy(thrown) !== undefined
+  throw failures.find((each) => !isPause(each)) ?? failures[0]
 }
 
 async function produceItem(

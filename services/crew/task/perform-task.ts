@@ -68,7 +68,7 @@ async function askPerson(steps: Steps, task: string, proposed: string): Promise<
   const request = { task, output: proposed }
   const place = { kind: 'approval', path, name: task, input, request, schema: decided } as const
   const { decision, text = '' } = await steps.perform(place, async ({ step }) =>
-    steps.park({ step, task, output: proposed }),
+    steps.park({ type: 'approval_requested', step, task, output: proposed }),
   )
   if (decision === 'approve') return proposed
   if (decision === 'edit') return text

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations/automations.ts'
+import type { LinkedRun } from '../../../platform/runs/called-runs.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
 import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
 import type { IdentityToken } from '../../../platform/connections/identity-tokens.ts'
@@ -20,6 +21,7 @@ import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { artifactsSection } from './artifacts-section.ts'
 import { crumbs, wayTo } from './crumbs.ts'
+import { linkedSection } from './linked-runs.ts'
 import { outcomeSection } from './outcome-section.ts'
 import type { TextView } from './outcome-section.ts'
 import {
@@ -63,6 +65,8 @@ export interface RunPage {
   readonly connection: LlmConnection | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
+  /** The run that started it by a tool, and those that it started. */
+  readonly linked: readonly LinkedRun[]
   /** The version that it is of. */
   readonly version: VersionOfRun
   /** The steps of its journal, and those of them that are from the run that it follows. */
@@ -110,7 +114,7 @@ export function runParts(view: RunPage): Html {
     <div class="columns">
       <div>
         <div data-part="outcome" data-keep="${questionOf(view)}">
-          ${outcomeSection({ ...view, path, csrfToken, isSkipped: isSkipped(view) })}
+          ${outcomeSection({ ...view, path, csrfToken })}
         </div>
         <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
@@ -118,17 +122,13 @@ export function runParts(view: RunPage): Html {
       <div>
         <div data-part="graph">${graphSection(view)}</div>
         ${inputsSection(view)}
+        <div data-part="linked">${linkedSection(view.linked)}</div>
         <div data-part="times">
           ${timesSection(view, draftPath(view))} ${identitySection(view.identities)}
         </div>
       </div>
     </div>
   </div>`
-}
-
-function isSkipped({ progress, run }: RunPage): boolean {
-  const states = [...taskStates(progress.steps, run, undefined).values()]
-  return states.length > 0 && states.every((state) => state === 'skipped')
 }
 
 /** Names what is asked, for as long as somebody may be writing the answer. */

@@ -101,6 +101,12 @@ export function taskStates(
   return states
 }
 
+/** Returns true for a run all tasks of which were skipped. */
+export function isSkipped(progress: readonly Progress[], run: Run): boolean {
+  const states = [...taskStates(progress, run, undefined).values()]
+  return states.length > 0 && states.every((state) => state === 'skipped')
+}
+
 function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {
   const startMs = beginOf(first)
   const root: Draft | undefined = hasAttempts
