@@ -4,10 +4,11 @@ import type { Database, Queryable, Transaction } from '../../shared/postgres/dat
 import { CALLS_DEEP_MAX } from '../automations/automation-tools.ts'
 import { findStartable } from '../automations/startable-automations.ts'
 import { excerpt } from '../crew-contract/event-text.ts'
+import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import { prepareInputs } from './prepare-inputs.ts'
 import { answerStep } from './answer-step.ts'
-import type { Lease } from './run-queue.ts'
+import type { Lease, LeasedRun } from './run-queue.ts'
 import { kickoff } from './runs.ts'
 import type { Failure, RunStatus } from './runs.ts'
 
@@ -38,7 +39,7 @@ interface Member {
  */
 export async function callAutomation(
   sql: Queryable,
-  { id, leaseId }: Lease,
+  { id, leaseId, definition }: Lease & Pick<LeasedRun, 'definition'>,
   request: RunRequest,
 ): Promise<boolean> {
   const { step } = request
@@ -48,6 +49,7 @@ export async function callAutomation(
       where id = ${id} and lease_id = ${leaseId} returning id`
     if (parked.length === 0) return false
     try {
+      requireNamed(definition, request)
       const called = await startCalled(tx, id, request)
       await tx`
         insert into run_calls ${tx({ callerId: id, stepKey: step, calledId: called })}
@@ -59,6 +61,15 @@ export async function callAutomation(
     }
     return true
   })
+}
+
+/** A crew calls what its version names, and nothing else. */
+function requireNamed({ tools = {} }: CrewDefinition, { automation }: RunRequest): void {
+  const isNamed = Object.values(tools).some(
+    (tool) => tool.type === 'automation' && tool.automation === automation,
+  )
+  if (isNamed) return
+  throw new AppError('forbidden', `The version of this run has no tool for ${automation}.`)
 }
 
 async function startCalled(

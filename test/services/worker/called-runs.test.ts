@@ -11,6 +11,7 @@ import type { Tools } from '../../../services/platform/tools/tool-definitions.ts
 import { definition } from '../../support/crew.ts'
 import { deployAutomation, seedAutomation } from '../../support/platform.ts'
 import { asks, isSilent, refuses, says } from '../crew/fake-model.ts'
+import { begin, line, startBrokenCrew } from './broken-crew.ts'
 import { openWorker, SECRET_KEY_BASE } from './harness.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { markOnline } from '../../../services/platform/automations/automations.ts'
@@ -134,6 +135,23 @@ describe('an automation as a tool of another one', () => {
     model.play(asks(['weather', { topic: 'x' }]), refuses(400, 'no'), says('Done.'))
     await platform.until(await platform.kickoff(), 'completed')
     expect(lastPrompt()).toMatch(/^The automation failed: The model at .* refused the call/)
+  })
+
+  it('is not started for a crew whose version does not name it', async () => {
+    const crew = await startBrokenCrew((response) => {
+      begin(response)
+      const step = { step: 'k1', kind: 'tool', name: 'third', path: ['k1'] }
+      response.write(line({ type: 'step_started', ...step }))
+      const inputs = { topic: 'x' }
+      response.end(line({ type: 'run_requested', step: 'k1', automation: 'third', inputs }))
+    })
+    await markOnline(sql, runner.id, crew.url)
+    const id = await platform.kickoff()
+    await platform.until(id, 'error')
+    await crew.stop()
+    const rows = await sql`select result ->> 'text' as text from run_steps where run_id = ${id}`
+    expect(rows).toEqual([{ text: 'The version of this run has no tool for third.' }])
+    expect(await listLinkedRuns(sql, id)).toEqual([])
   })
 
   it('is stopped with the run that waits for it', async () => {
