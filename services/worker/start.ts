@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
@@ -6,7 +7,7 @@ import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
 import { settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { expireApprovals } from '../platform/runs/run-approvals.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
-import { giveUpLostRuns, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
+import { giveUpLostRuns, leaveQueue, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
 import { createQueueRoom } from '../platform/runs/queue-room.ts'
 import { runDueSchedules } from '../platform/schedules/run-schedules.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-outbox.ts'
@@ -56,7 +57,7 @@ import type { TextRelay } from './run/text-relay.ts'
 import { watchBudgets } from './run/watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
-/** Every insert wakes the workers; each look says when to look next. Covers a lost notification. */
+/** Every insert calls workers; each look says when to look next. Covers a lost notification. */
 const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
 const GATHER_MS = 10
@@ -83,7 +84,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const { sql, journals, end } = connectDatabases(address)
+  const { sql, queue, journals, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -110,13 +111,13 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   const texts = openTextRelay({ sql, log })
   const crews = { ...crewAccess(config), handFiles: createFileHandover(sql) }
-  const work = { config, source, log, sql, journals, prices, tracing, metrics, stops, texts }
-  loop = startWork({ ...work, crews })
-  const { wake } = loop
+  const work = { config, source, log, sql, queue, journals, prices, tracing, metrics, stops, texts }
+  const channel = `queue_${randomUUID()}`
+  loop = startWork({ ...work, crews, channel })
   const beside = startBeside({ ...work, crews })
   const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
   const hosted = startCrews({ config, source, log, sql, registry })
-  const stopListening = hearOfRuns({ sql, log, stops, wake })
+  const stopListening = hearOfRuns({ sql, log, stops, loop, channel })
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
@@ -177,30 +178,35 @@ function startSchedules(sql: Database, log: Log, queuedRuns: number) {
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
-  const sql = connectDatabase(address, { name: 'worker' })
+  const sql = connectDatabase(address, { name: 'worker', max: 9 })
   // Of their own, so that no step waits for another statement, and few for a slow commit: with more
   // of them, commits would be smaller and cost more. The second connection is for when one hangs.
   const journals = ['worker-journal', 'worker-journal-2'].map((name) =>
     connectDatabase(address, { name, max: 2, looksUpRows: true }),
   )
+  // One: each connection plans the statements of a take anew, which costs as much as many takes.
+  const queue = connectDatabase(address, { name: 'worker-queue', max: 1 })
   const end = (timeout: number) =>
-    Promise.all([sql, ...journals].map((each) => each.end({ timeout })))
-  return { sql, journals, end }
+    Promise.all([sql, queue, ...journals].map((each) => each.end({ timeout })))
+  return { sql, queue, journals, end }
 }
 
 interface Hearing extends Pick<Work, 'sql' | 'log' | 'stops'> {
-  readonly wake: () => void
+  readonly loop: Loop
+  /** On which this worker alone is called. */
+  readonly channel: string
 }
 
 /** Hears of runs that are queued, that are stopped, and that others wait for. */
-function hearOfRuns({ sql, log, stops, wake }: Hearing): (() => void)[] {
+function hearOfRuns({ sql, log, stops, loop, channel }: Hearing): (() => void)[] {
   function settleCalled(): void {
     settleCalledRuns(sql).catch((thrown: unknown) => {
       log.warn({ reason: toError(thrown).message }, 'runs that wait are looked at later')
     })
   }
   return [
-    listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
+    listen(sql, { channel: 'execution_queued', hear: loop.wake, onOpen: loop.wake, log }),
+    listen(sql, { channel, hear: loop.call, onOpen: loop.wake, log }),
     // One that went unheard is noticed when the lease is to be renewed.
     listen(sql, { channel: 'execution_stopped', hear: (id) => stops.get(id)?.abort(), log }),
     // One that went unheard is noticed at the next look at what was lost.
@@ -213,6 +219,8 @@ interface Work {
   readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
+  /** The connection for takes. */
+  readonly queue: Database
   /** The connections for what runs report. */
   readonly journals: readonly Database[]
   readonly prices: readonly Price[]
@@ -224,7 +232,8 @@ interface Work {
   readonly crews: ReturnType<typeof crewAccess> & { readonly handFiles: HandFiles }
 }
 
-function startWork({ config, source, log, sql, journals, ...work }: Work): Loop {
+function startWork(all: Work & { readonly channel: string }): Loop {
+  const { config, source, log, sql, queue, journals, channel, ...work } = all
   const { prices, tracing, metrics, stops, texts, crews } = work
   const deps = {
     sql,
@@ -242,7 +251,8 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     onCrewUnavailable: metrics.crewUnavailable,
   }
   return startLoop({
-    take: (limit, rest) => takeRuns(sql, limit, rest),
+    take: (limit, onEmpty) => takeRuns(queue, limit, { channel, onEmpty }),
+    passOn: () => leaveQueue(queue, channel),
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)

@@ -48,7 +48,7 @@ export async function startAutomation(sql: Queryable, { id }: Key): Promise<void
       update deployments set halted_at = null, status = 'Crew is Online', status_reason = null,
         updated_at = now()
       where id = ${id} and halted_at is not null and deleting_since is null returning id)
-    select deleting_since, (select pg_notify('execution_queued', '') from started)
+    select deleting_since, (select call_workers() from started)
     from deployments where id = ${id}`
   if (started?.deletingSince) throw beingDeleted()
 }

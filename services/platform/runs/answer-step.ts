@@ -30,5 +30,5 @@ export async function answerStep(tx: Transaction, answer: StepAnswer): Promise<v
     from executions e where id = ${runId}`
   await tx`
     update executions set status = 'queued', available_at = now() where id = ${runId}`
-  await tx`notify execution_queued`
+  await tx`select call_workers()`
 }

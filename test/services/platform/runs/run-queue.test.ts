@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { countRuns } from '../../../../services/platform/runs/run-list.ts'
 import {
@@ -138,7 +139,10 @@ describe('the queue of runs', () => {
   it('says when a run becomes due, or a worker counts as lost', async () => {
     const seconds: number[] = []
     const look = () =>
-      takeRuns(at.sql, 2, (nextMs) => seconds.push(Math.ceil(nextMs / 10_000) * 10))
+      takeRuns(at.sql, 2, {
+        channel: `queue_${randomUUID()}`,
+        onEmpty: (nextMs) => seconds.push(Math.ceil(nextMs / 10_000) * 10),
+      })
     await look()
     await at.enqueue()
     const [taken] = await look()

@@ -156,6 +156,56 @@ describe('the loop of a worker', () => {
   })
 })
 
+describe('a call that few workers hear', () => {
+  const openLoop = (concurrency: number) => {
+    const passed: number[] = []
+    const ends: (() => void)[] = []
+    let waiting = 0
+    const loop = loopWith({
+      concurrency,
+      async take(limit) {
+        const count = Math.min(limit, waiting)
+        waiting -= count
+        return Array.from({ length: count }, () => run)
+      },
+      passOn: async () => passed.push(waiting),
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    return { loop, passed, ends, queue: (count: number) => (waiting += count) }
+  }
+
+  it('is passed on by a worker that has no room, or fills all of it', async () => {
+    const { loop, passed, ends, queue } = openLoop(2)
+    queue(5)
+    loop.call('')
+    await expect.poll(() => passed).toEqual([3])
+    loop.call('')
+    expect(passed).toEqual([3, 3])
+    for (const end of ends.splice(0)) end()
+    await expect.poll(() => ends).toHaveLength(2)
+    expect(passed).toEqual([3, 3])
+    for (const end of ends.splice(0)) end()
+    await expect.poll(() => ends).toHaveLength(1)
+    for (const end of ends.splice(0)) end()
+    await loop.stop(1000)
+  })
+
+  it('ends where nothing is left, and is passed on by a worker that stops', async () => {
+    const { loop, passed, queue, ends } = openLoop(2)
+    await expect.poll(loop.running).toBe(0)
+    queue(1)
+    loop.call('')
+    await expect.poll(loop.running).toBe(1)
+    expect(passed).toEqual([])
+    const stopped = loop.stop(1000)
+    await expect.poll(() => passed).toEqual([0])
+    loop.call('')
+    expect(passed).toEqual([0, 0])
+    for (const end of ends) end()
+    await stopped
+  })
+})
+
 describe('a loop that is stopped while it looks at the queue', () => {
   it('puts back what the look brings, and looks no further', async () => {
     let bring: ((found: LeasedRun[]) => void) | undefined
