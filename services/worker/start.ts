@@ -28,6 +28,7 @@ import { keepTurning } from '../shared/keep-turning.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
+import { keepConnections } from '../shared/http/post-lines.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import type { SpanCount } from '../shared/tracing/span-buffer.ts'
@@ -124,6 +125,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     texts.stop()
     await schedules.stop()
     await Promise.all([loop?.stop(drainMs), beside.stop(drainMs)])
+    crews.pool.close()
     // Runs in flight may be on crews of this process.
     await hosted.stop()
     await tracing.stop()
@@ -155,6 +157,7 @@ const crewAccess = (config: WorkerConfig) => ({
   secretKeyBase: config.SECRET_KEY_BASE,
   previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
   crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+  pool: keepConnections(),
 })
 
 const readQueue = (sql: Database) =>

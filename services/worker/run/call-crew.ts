@@ -92,6 +92,7 @@ async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
       const ending = events.map(endingOf).find((each) => each !== undefined)
       if (ending) {
         await commits.settle()
+        stream.end()
         return ending
       }
     }
