@@ -157,7 +157,7 @@ export async function giveUpLostRuns(sql: Queryable): Promise<LostRun[]> {
     with lost as (
       update executions set status = 'error', error = ${sql.json({ ...failure })},
         finished_at = now(), lease_id = null, lease_expires_at = null
-      where status = 'running' and lease_expires_at < now()
+      where status = 'running' and lease_due_at < now() and lease_expires_at < now()
         and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX}
       returning id, attempt, inputs, queued_at, deployment_id, project_version_id, error)
     select l.id, l.attempt, l.inputs, l.queued_at, l.error as failure, d.automation_id,
