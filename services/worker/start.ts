@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
-import { lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
-import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
 import { settleCalledRuns } from '../platform/runs/called-runs.ts'
-import { expireApprovals } from '../platform/runs/run-approvals.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
-import { giveUpLostRuns, leaveQueue, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
-import { createQueueRoom } from '../platform/runs/queue-room.ts'
-import { runDueSchedules } from '../platform/schedules/run-schedules.ts'
+import { leaveQueue, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-outbox.ts'
-import { forgetKickoffKeys } from '../platform/runs/runs.ts'
 import { readerOf } from '../platform/connections/llm-usage.ts'
 import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
@@ -24,7 +18,6 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { loadPrices } from '../shared/prices/load-prices.ts'
 import type { Price } from '../shared/prices/price-table.ts'
-import { keepTurning } from '../shared/keep-turning.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
@@ -47,6 +40,7 @@ import { createFileHandover } from './run/hand-files.ts'
 import type { HandFiles } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
+import { listChores, startChores } from './start-chores.ts'
 import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { shareConnections } from './run/resolve-models.ts'
@@ -62,10 +56,6 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
 const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
 const GATHER_MS = 10
-/** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
-const SCHEDULES_MS = 10_000
-/** Whoever looks first in a minute looks for all workers. */
-const ALERTS_MS = 10_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -116,14 +106,14 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const channel = `queue_${randomUUID()}`
   loop = startWork({ ...work, crews, channel })
   const beside = startBeside({ ...work, crews })
-  const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
+  const chores = startChores(sql, listChores(work), log)
   const hosted = startCrews({ config, source, log, sql, registry })
   const stopListening = hearOfRuns({ sql, log, stops, loop, channel })
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
     texts.stop()
-    await schedules.stop()
+    await chores.stop()
     await Promise.all([loop?.stop(drainMs), beside.stop(drainMs)])
     crews.pool.close()
     // Runs in flight may be on crews of this process.
@@ -142,12 +132,10 @@ function startBeside({ config, source, log, sql, metrics, crews }: Work) {
   const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const replays = startReplays({ sql, log, ...crews })
-  const turn = () => lookAtAlerts(sql)
-  const alerts = keepTurning({ name: 'looking at alerts', turn, everyMs: ALERTS_MS, log })
   return {
     async stop(drainMs: number): Promise<void> {
       const drained = [webhooks.stop(drainMs), replays.stop(drainMs)]
-      await Promise.all([...drained, retention.stop(), pulls.stop(), alerts.stop()])
+      await Promise.all([...drained, retention.stop(), pulls.stop()])
     },
   }
 }
@@ -170,14 +158,6 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
     queue: () => readQueue(sql),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
-}
-
-/** Starts the runs whose time has come. */
-function startSchedules(sql: Database, log: Log, queuedRuns: number) {
-  const queue = createQueueRoom({ queuedRuns })
-  const turn = () => runDueSchedules(sql, { queue })
-  const everyMs = (): number => SCHEDULES_MS - (Date.now() % SCHEDULES_MS) + 500 * Math.random()
-  return keepTurning({ name: 'looking for schedules', turn, everyMs, log })
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
@@ -256,15 +236,6 @@ function startWork(all: Work & { readonly channel: string }): Loop {
   return startLoop({
     take: (limit, onEmpty) => takeRuns(queue, limit, { channel, onEmpty }),
     passOn: () => leaveQueue(queue, channel),
-    async giveUp() {
-      await forgetKickoffKeys(sql)
-      await expireApprovals(sql)
-      await settleCalledRuns(sql)
-      await closeAbandonedCalls(sql)
-      const lost = await giveUpLostRuns(sql)
-      for (const run of lost) tracing.giveUp(run)
-      return lost.length
-    },
     async run(run, signals) {
       const started = performance.now()
       const stop = new AbortController()

@@ -66,6 +66,10 @@ export async function removeAutomation(sql: Queryable, { id }: Key): Promise<voi
   if (count === 0) throw beingDeleted()
 }
 
+/** Holds while an automation is to be deleted. */
+export const hasRemovedAutomations = (sql: Queryable) => sql`
+  exists (select from deployments where deleting_since is not null)`
+
 /** Deletes some runs of a designed automation that is to go, or itself; returns 0 when none is. */
 export async function deleteRemovedAutomation(sql: Database): Promise<number> {
   return sql.begin(async (tx) => {

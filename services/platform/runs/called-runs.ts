@@ -112,6 +112,13 @@ interface Ended {
   readonly error: Failure | null
 }
 
+/** The condition, in SQL, under which a run waits for another one that has ended. */
+export const hasEndedCalls = (sql: Queryable) => sql`
+  exists (select from run_calls c join executions p on p.id = c.caller_id
+      left join executions e on e.id = c.called_id
+    where c.settled_at is null and p.status = 'waiting'
+      and (c.called_id is null or e.finished_at is not null))`
+
 /** Lets runs continue that waited for others which have ended. Returns how many, at most 100. */
 export async function settleCalledRuns(sql: Database): Promise<number> {
   return sql.begin(async (tx) => {

@@ -161,6 +161,11 @@ interface Expired {
   readonly minutes: number
 }
 
+/** Holds while a run waits for a decision whose time is over. */
+export const hasExpiredApprovals = (sql: Queryable) => sql`
+  exists (select from run_approvals a join executions e on e.id = a.run_id
+    where a.decision is null and a.decide_by < now() and e.status = 'waiting')`
+
 /** Decides as it was agreed what nobody decided in time. Returns how many. */
 export async function expireApprovals(sql: Database): Promise<number> {
   return sql.begin(async (tx) => {

@@ -145,6 +145,14 @@ export interface LostRun extends RunFacts {
   readonly failure: Failure
 }
 
+const isGivenUp = (sql: Queryable) => sql`
+  status = 'running' and lease_due_at < now() and lease_expires_at < now()
+    and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX}`
+
+/** Holds while there are runs whose workers died too often. */
+export const hasLostRuns = (sql: Queryable) => sql`
+  exists (select from executions where ${isGivenUp(sql)})`
+
 /** Ends the runs whose workers died too often, and returns them. */
 export async function giveUpLostRuns(sql: Queryable): Promise<LostRun[]> {
   const failure: Failure = {
@@ -157,8 +165,7 @@ export async function giveUpLostRuns(sql: Queryable): Promise<LostRun[]> {
     with lost as (
       update executions set status = 'error', error = ${sql.json({ ...failure })},
         finished_at = now(), lease_id = null, lease_expires_at = null
-      where status = 'running' and lease_due_at < now() and lease_expires_at < now()
-        and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX}
+      where ${isGivenUp(sql)}
       returning id, attempt, inputs, queued_at, deployment_id, project_version_id, error)
     select l.id, l.attempt, l.inputs, l.queued_at, l.error as failure, d.automation_id,
       d.name as automation_name, d.slug, d.organization_id, v.definition

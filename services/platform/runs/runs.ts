@@ -164,6 +164,10 @@ async function findEarlier(
   return earlier
 }
 
+/** Holds while there are expired idempotency keys. */
+export const hasExpiredKeys = (sql: Queryable) => sql`
+  exists (select from kickoff_keys where created_at < now() - interval '24 hours')`
+
 /** Deletes expired idempotency keys, at most 1,000 at a time; returns how many. */
 export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
   const { count } = await sql`

@@ -5,7 +5,6 @@ import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const GIVE_UP_EVERY_MS = 10_000
 /** The pause after a look that failed. */
 const RETRY_MS = 2000
 /**
@@ -24,8 +23,6 @@ export interface LoopDeps<Work> {
   readonly take: (limit: number, rest: (ms: number) => void) => Promise<Work[]>
   /** Calls other workers instead of this one, until a look finds nothing again. */
   readonly passOn?: () => Promise<unknown>
-  /** Ends what workers were lost with too often. */
-  readonly giveUp?: () => Promise<number>
   readonly run: (work: Work, signals: LoopSignals) => Promise<void>
   /** Puts back what was taken and not begun. */
   readonly putBack: (work: Work) => Promise<unknown>
@@ -69,7 +66,6 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   const bell = createBell()
   const places = watchPlaces(bell, running, deps)
   const { isStopping } = places
-  const giveUp = nowAndThen(deps)
   let cameRoundAt = performance.now()
 
   function begin(work: Work): void {
@@ -88,7 +84,6 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   async function look(): Promise<number> {
     let sleepMs = pollMs
     try {
-      await giveUp()
       const limit = places.room()
       const rest = (ms: number): void => void (sleepMs = Math.min(ms, pollMs))
       const looked = places.look()
@@ -120,17 +115,6 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       places.stop()
       await end(drainMs, () => ended.then(() => Promise.all([places.passOn(), ...running])))
     },
-  }
-}
-
-/** Returns what gives lost work up, when it was not asked to a moment ago. */
-function nowAndThen({ giveUp, log }: Pick<LoopDeps<unknown>, 'giveUp' | 'log'>) {
-  let gaveUpAt = -Infinity
-  return async (): Promise<void> => {
-    if (!giveUp || performance.now() - gaveUpAt <= GIVE_UP_EVERY_MS) return
-    gaveUpAt = performance.now()
-    const lost = await giveUp()
-    if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
   }
 }
 

@@ -29,7 +29,6 @@ const run: LeasedRun = {
 function loopWith(deps: Partial<LoopDeps<LeasedRun>>) {
   return startLoop({
     take: async () => [],
-    giveUp: async () => 0,
     run: async () => {},
     putBack: async () => {},
     concurrency: 2,
@@ -220,22 +219,6 @@ describe('a loop that is stopped while it looks at the queue', () => {
     bring?.([run])
     await stopped
     expect(done).toEqual([run.id])
-  })
-
-  it('does not take anything after it gave up the lost runs', async () => {
-    let gaveUp: ((lost: number) => void) | undefined
-    let looks = 0
-    const loop = loopWith({
-      giveUp: () => new Promise((resolve) => (gaveUp = resolve)),
-      async take() {
-        looks += 1
-        return []
-      },
-    })
-    const stopped = loop.stop(60_000)
-    gaveUp?.(0)
-    await stopped
-    expect(looks).toBe(0)
   })
 })
 
