@@ -82,7 +82,7 @@ describe('a worker (SPEC 1)', () => {
     // The last of its channels.
     const listening = () => platform.sql`
       select 1 from pg_stat_activity where application_name = 'worker'
-        and datname = current_database() and query like 'listen%execution_stopped%'`
+        and datname = current_database() and query like 'listen%called_run_ended%'`
     await expect.poll(async () => (await listening()).length).toBe(1)
     expect(Math.max(...(await waits()))).toBeLessThan(1000)
   })
