@@ -58,6 +58,8 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { triggerPageRoutes } from './console/triggers/routes.ts'
+import { evaluationPageRoutes } from './console/evaluations/routes.ts'
+import { runCaseRoutes } from './console/evaluations/run-case-routes.ts'
 import { replayPageRoutes } from './console/replays/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
 import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
@@ -85,6 +87,8 @@ const PAGES = [
   deliveryRoutes,
   triggerPageRoutes,
   replayPageRoutes,
+  evaluationPageRoutes,
+  runCaseRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,

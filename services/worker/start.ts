@@ -30,6 +30,7 @@ import { createApp } from './app.ts'
 import { registerBudgetGauges } from './run/budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { startLoop } from './run/loop.ts'
+import { startEvaluations } from './evaluations/start-evaluations.ts'
 import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
@@ -127,14 +128,16 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
 }
 
 /** Starts what a worker does beside its runs. */
-function startBeside({ config, source, log, sql, metrics, crews }: Work) {
+function startBeside({ config, source, log, sql, metrics, crews, prices }: Work) {
   const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
   const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const replays = startReplays({ sql, log, ...crews })
+  const models = { readVariable: readerOf(source), oauth: oauthServiceOf(config) }
+  const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
   return {
     async stop(drainMs: number): Promise<void> {
-      const drained = [webhooks.stop(drainMs), replays.stop(drainMs)]
+      const drained = [webhooks, replays, evaluations].map((each) => each.stop(drainMs))
       await Promise.all([...drained, retention.stop(), pulls.stop()])
     },
   }

@@ -26,6 +26,9 @@ export const condition = (example: string) =>
     }),
   )
 
+/** A condition over an output. */
+export const expression = condition('length(@.output) < 500 && @.json.score >= 0.5')
+
 const GUARDRAIL_TYPES = ['schema', 'expression', 'llm']
 
 /** A check of a task's output; what fails goes back to the agent with the reason. */
@@ -37,7 +40,7 @@ export const guardrail = v.variant(
     /** A condition holds, in the language of JSONPath filters. */
     closedObject({
       type: v.literal('expression'),
-      expression: condition('length(@.output) < 500 && @.json.score >= 0.5'),
+      expression,
       /** Tells the agent what is wrong. @default the expression */
       message: v.optional(text(2000)),
     }),

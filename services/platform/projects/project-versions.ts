@@ -184,7 +184,7 @@ export async function deleteDraft(sql: Queryable, key: VersionKey): Promise<void
 }
 
 /** A draft as it was read, and its definition with the schemas of its tools. */
-interface PinnedDraft {
+export interface PinnedDraft {
   readonly key: VersionKey
   readonly definition: CrewDefinition
   readonly pinned: CrewDefinition

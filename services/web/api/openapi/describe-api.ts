@@ -9,6 +9,7 @@ import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { mcpPaths } from './mcp.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
+import { EVALUATION_PATHS, EVALUATION_SCHEMAS } from './evaluations.ts'
 import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
@@ -56,6 +57,7 @@ export function describeApi(config: Config) {
       ...LIMIT_PATHS,
       ...MANAGED_PATHS,
       ...REPLAY_PATHS,
+      ...EVALUATION_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
@@ -74,6 +76,7 @@ export function describeApi(config: Config) {
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
         ...REPLAY_SCHEMAS,
+        ...EVALUATION_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,

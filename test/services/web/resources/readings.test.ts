@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setMembership } from '../../../../services/platform/people/memberships.ts'
+import { createCaseSet } from '../../../../services/platform/evaluations/case-sets.ts'
+import { addCases } from '../../../../services/platform/evaluations/cases.ts'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
 import { isObject } from '../../../../services/shared/is-object.ts'
@@ -61,6 +63,10 @@ beforeAll(async () => {
   await platform.sql`
     insert into executions (deployment_id, inputs, status, output, finished_at)
     values (${platform.acme.research.id}, '{}', 'completed', '', now())`
+  // What an evaluation performs.
+  const { research } = platform.acme
+  const set = await createCaseSet(platform.sql, research, { name: 'Billing', checks: [] })
+  await addCases(platform.sql, set, [{ name: null, inputs: {}, expected: null }])
   token = await issueStaticToken(platform.sql, {
     organizationId: platform.acme.organizationId,
     deploymentId: null,

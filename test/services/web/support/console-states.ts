@@ -1,3 +1,12 @@
+import { createCaseSet } from '../../../../services/platform/evaluations/case-sets.ts'
+import { addCases, listCases } from '../../../../services/platform/evaluations/cases.ts'
+import {
+  finishCase,
+  takeCases,
+} from '../../../../services/platform/evaluations/evaluation-queue.ts'
+import { createEvaluation } from '../../../../services/platform/evaluations/evaluations.ts'
+import { createGate } from '../../../../services/platform/evaluations/gates.ts'
+import { closeEvaluations } from '../../../../services/platform/evaluations/scores.ts'
 import { markOnline } from '../../../../services/platform/automations/automations.ts'
 import { createInvitation } from '../../../../services/platform/people/invitations.ts'
 import { ensureInternalCrew } from '../../../../services/platform/crews/internal-crews.ts'
@@ -169,6 +178,11 @@ export function pathsOf(
     ['alert', `/alerts/${ids.alert}`],
     ['replays', `${automation}/replays`],
     ['replay', `${automation}/replays/${ids.replay}`],
+    ['sets of cases', `${automation}/case-sets`],
+    ['a set of cases', `${automation}/case-sets/${ids.caseSet}`],
+    ['evaluations', `${automation}/evaluations`],
+    ['gates', `${automation}/gates`],
+    ['an evaluation', `${automation}/evaluations/${ids.evaluation}`],
     ['run of a replay', `${automation}/replays/${ids.replay}/runs/${ids.replayed}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
@@ -216,6 +230,11 @@ interface Ids {
   /** With a run that differs, of the kickoff id `replayed`. */
   readonly replay: string
   readonly replayed: string
+  /** With a case that a version passes, and another one does not. */
+  readonly caseSet: string
+  readonly caseId: string
+  readonly evaluation: string
+  readonly gate: string
   readonly alert: string
   readonly webhook: string
   readonly message: string
@@ -262,6 +281,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     connection,
     schedule,
     ...(await seedReplay(platform)),
+    ...(await seedEvaluation(platform)),
     alert: await seedAlert(platform),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
@@ -271,6 +291,33 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     crew: await seedCrew(platform),
     ...(await seedPackages(platform, token)),
   }
+}
+
+/** An evaluation of two cases, one of which fails. */
+async function seedEvaluation({
+  sql,
+  acme,
+}: Platform): Promise<Pick<Ids, 'caseSet' | 'caseId' | 'evaluation' | 'gate'>> {
+  const automation = acme.research
+  const checks = [{ type: 'contains' as const }]
+  const set = await createCaseSet(sql, automation, { name: 'Support', checks })
+  const names = ['Tides', 'Moon']
+  await addCases(
+    sql,
+    set,
+    names.map((name) => ({ name, inputs: { topic: name }, expected: name })),
+  )
+  const fields = { set: 'Support', version: 1, against: null, repeat: 1, newest: null }
+  const evaluation = await createEvaluation(sql, automation, { ...fields, createdBy: 'Ada' })
+  for (const taken of await takeCases(sql, names.length)) {
+    const state = taken.expected === 'Moon' ? 'failed' : 'passed'
+    await finishCase(sql, taken, { state, reason: 'contains: no', output: 'Tides', usd: 0.01 })
+  }
+  await closeEvaluations(sql)
+  const [first] = await listCases(sql, set, { after: -1, limit: 1 })
+  const rule = { atLeast: 90, keepsPassing: true, repeat: 1, withinMinutes: 60 }
+  const gate = await createGate(sql, automation, { ...rule, set: 'Support', setId: set.id })
+  return { caseSet: set.id, caseId: first?.id ?? '', evaluation: evaluation.id, gate: gate.id }
 }
 
 /** A replay of the runs that have ended, those completed of which ask something else. */
