@@ -223,7 +223,7 @@ function triedOf(noun: Noun): [Record<string, unknown>, boolean][] {
     ),
   )
   // In a change, the short form has what is refused anywhere.
-  const refused = odd.filter((each) => Object.values(each).includes('\0'))
+  const refused = odd.filter((each) => !Object.values(each).includes(''))
   return newnessOf(noun).flatMap((isNew, at) =>
     [{}, ...(isLong || at === 0 ? odd : refused)].map(
       (other): [Record<string, unknown>, boolean] => [{ ...examplesOf(noun), ...other }, isNew],
