@@ -10,8 +10,14 @@ type Inputs = Readonly<Record<string, unknown>>
 export interface TaskOutput {
   readonly task: string
   readonly role: string
+  /** Empty for one that was skipped. */
   readonly output: string
+  /** Why it was skipped. */
+  readonly skipped?: string | undefined
 }
+
+/** Returns true for the output of a task that was not skipped. */
+export const isDone = ({ skipped }: TaskOutput): boolean => skipped === undefined
 
 const MARKDOWN = `Format the output as Markdown:
 - # for headings

@@ -40,7 +40,7 @@ export function createReplaySteps({ answers, channel, signal, stopping }: Replay
     return step.schema ? v.parse(step.schema, found.result) : (found.result as Result)
   }
 
-  return {
+  const steps: Steps = {
     async perform<Result>(
       step: Step<Result>,
       act: (context: ActContext) => Promise<Result>,
@@ -58,6 +58,9 @@ export function createReplaySteps({ answers, channel, signal, stopping }: Replay
         open.leave(self)
       }
     },
+    // What took too long did so in the record.
+    within: () => steps,
+    wait: async () => {},
     report: (event) => void channel.write(event),
     reportText: () => undefined,
     usage: () => open.usage(),
@@ -69,6 +72,7 @@ export function createReplaySteps({ answers, channel, signal, stopping }: Replay
     isHandOver: (thrown) => thrown === handOver,
     settle: () => open.settle(),
   }
+  return steps
 }
 
 const now = (): string => new Date().toISOString()

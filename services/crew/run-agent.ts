@@ -188,9 +188,9 @@ const requestOf = (call: OneCall): StepRequest | undefined =>
     : { tool: call.tool.name, arguments: call.arguments }
 
 async function answerTo(
-  { toolbox }: AgentRun,
+  { toolbox, steps }: AgentRun,
   call: OneCall,
-  { idempotencyKey, signal, path }: ActContext & { readonly path: readonly string[] },
+  { idempotencyKey, signal, path, step }: ActContext & { readonly path: readonly string[] },
 ): Promise<ToolAnswer> {
   if (call.isExcess) {
     const text = `This call was not made: at most ${PARALLEL_MAX} are at a time. Ask again for it.`
@@ -198,6 +198,10 @@ async function answerTo(
   }
   if ('problem' in call) {
     return { text: `${call.problem} Correct the call, or continue without it.`, isError: true }
+  }
+  const { automation } = call.tool
+  if (automation !== undefined) {
+    return steps.park({ type: 'run_requested', step, automation, inputs: call.arguments })
   }
   const one = { arguments: call.arguments, idempotencyKey, signal, path }
   return callTool(call.tool, one, toolbox.secrets)

@@ -3,6 +3,7 @@ import { AppError } from '../shared/errors.ts'
 import type { Llm } from './llm.ts'
 import { openMaterial } from './material/material.ts'
 import type { Material } from './material/material.ts'
+import { isDone } from './prompts.ts'
 import type { TaskOutput } from './prompts.ts'
 import { failureOf } from './steps.ts'
 import type { Steps } from './steps.ts'
@@ -27,8 +28,9 @@ const now = (): string => new Date().toISOString()
 
 /**
  * Runs the tasks of a crew in their order, each with the outputs of its context, and reports its
- * progress. Ends with `crew_completed`, `failed`, `handed_over` or `approval_requested`; an aborted
- * run ends by raising the signal's reason.
+ * progress. Its output is that of the last task that was not skipped. Ends with `crew_completed`,
+ * `failed`, `handed_over`, `approval_requested` or `run_requested`; an aborted run ends by raising
+ * the signal's reason.
  */
 export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> {
   const { definition, steps } = deps
@@ -40,16 +42,17 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
     const taskDeps = { ...deps, inputs, toolbox, material }
     const outputs = await runTasks({
       tasks: definition.tasks,
-      perform: (task, context: readonly TaskOutput[]) => performTask(taskDeps, task, context),
+      perform: (task, context: readonly TaskOutput[], before) =>
+        performTask(taskDeps, task, { context, before }),
       isPause: (thrown) => steps.isHandOver(thrown) || steps.askedBy(thrown) !== undefined,
       halt: () => steps.halt(),
     })
-    const output = outputs.at(-1)?.output ?? ''
+    const output = outputs.findLast(isDone)?.output ?? ''
     steps.report({ type: 'crew_completed', at: now(), output, usage: steps.usage() })
   } catch (thrown) {
     await steps.settle()
     const asked = steps.askedBy(thrown)
-    if (asked) return steps.report({ type: 'approval_requested', at: now(), ...asked })
+    if (asked) return steps.report({ at: now(), ...asked })
     if (steps.isHandOver(thrown)) return steps.report({ type: 'handed_over', at: now() })
     if (!(thrown instanceof AppError)) throw thrown
     steps.report({ type: 'failed', at: now(), error: failureOf(thrown) })

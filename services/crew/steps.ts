@@ -8,24 +8,26 @@ import type {
 } from '../platform/crew-contract/crew-protocol.ts'
 import type { ApprovalRequest } from '../platform/definitions/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/crew-contract/step-key.ts'
+import type { RunRequest } from '../platform/runs/called-runs.ts'
 import type { RunFailure } from '../platform/runs/run-errors.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import type { StepKind } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
+import { pause } from '../shared/pause.ts'
 import { trackOpenSteps } from './open-steps.ts'
 import type { OpenStep } from './open-steps.ts'
 import { reportText } from './text-deltas.ts'
 import type { TextReport, TextWish } from './text-deltas.ts'
 
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
-const RESULT_CHARACTERS_MAX = 6_000_000
+export const RESULT_CHARACTERS_MAX = 6_000_000
 
 /** The longest request of a step that is kept, as JSON. */
 const REQUEST_CHARACTERS_MAX = 2_000_000
 
 const CANNOT_WAIT: RunFailure = {
   code: 'approval_unsupported',
-  message: 'The worker cannot let a run wait for a person. Update the workers.',
+  message: 'The worker cannot let a run wait. Update the workers.',
 }
 
 /** What a step is, and its place in the run. */
@@ -63,6 +65,11 @@ export interface ActContext {
   readonly use: (usage: StepUsage) => void
 }
 
+/** What a run waits for: a person, or a run of another automation. */
+type Asked =
+  | ({ readonly type: 'approval_requested' } & ApprovalRequest)
+  | ({ readonly type: 'run_requested' } & RunRequest)
+
 /** The steps of one attempt at a run: the only way to act. */
 export interface Steps {
   /**
@@ -76,6 +83,10 @@ export interface Steps {
     step: Step<Result>,
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result>
+  /** These steps, whose acts also end when a limit aborts; its reason fails what goes on. */
+  within(limit: AbortSignal): Steps
+  /** Waits. Raises as `perform` does when the run is over or to be handed over. */
+  wait(ms: number): Promise<void>
   /** Reports an event. It is kept in its order, and nobody waits for that. */
   report(event: CrewEvent): void
   /** Opens a report of the text of an answer; undefined while nobody follows what models write. */
@@ -83,12 +94,12 @@ export interface Steps {
   /** The tokens that all steps used, those of former attempts included. */
   usage(): StepUsage
   /**
-   * Ends the attempt in the act of an approval: a person is asked, and a new attempt finds the
-   * decision as the step's result. Raises a failure where no journal is kept.
+   * Ends the attempt in the act of a step: a person or a run is asked, and a new attempt finds the
+   * answer as the step's result. Raises a failure where no journal is kept.
    */
-  park(asked: ApprovalRequest): never
+  park(asked: Asked): never
   /** Returns what is asked, for what `park` raised; undefined for anything else. */
-  askedBy(thrown: unknown): ApprovalRequest | undefined
+  askedBy(thrown: unknown): Asked | undefined
   /** Lets no further step begin: those that go on end, and the others raise a hand-over. */
   halt(): void
   /** Returns true for what `perform` raises when the run is to be handed over. */
@@ -130,11 +141,11 @@ export function createSteps(options: StepsOptions): Steps {
   const performed = new Set<string>()
   const open = trackOpenSteps()
   const handOver = new Error('the run is handed over')
-  const parked = new Map<unknown, ApprovalRequest>()
+  const parked = new Map<unknown, Asked>()
   const halting = new AbortController()
   const stopping = AbortSignal.any([options.stopping, halting.signal])
   const performer = createPerformer({ ...options, stopping, open, handOver, parked })
-  return {
+  const steps: Steps = {
     async perform(step, act) {
       const key = stepKey(base, step.path)
       if (performed.has(key)) throw new Error(`the step ${step.path.join('/')} is done twice`)
@@ -144,13 +155,19 @@ export function createSteps(options: StepsOptions): Steps {
       if (known.usage) open.use(step.path, known.usage)
       return known.result
     },
+    within: (limit) => limitSteps(steps, limit),
+    async wait(ms) {
+      await pause(AbortSignal.any([options.signal, stopping]), ms)
+      options.signal.throwIfAborted()
+      if (stopping.aborted) throw handOver
+    },
     report: (event) => void channel.write(event),
     reportText: (facts) =>
       text.isWanted ? reportText((delta) => channel.tell(delta), facts) : undefined,
     usage: () => open.usage(),
     park(request) {
       if (!options.isJournaled) throw stepFailure(CANNOT_WAIT)
-      const thrown = new Error('the run waits for a person')
+      const thrown = new Error('the run waits')
       parked.set(thrown, request)
       throw thrown
     },
@@ -159,12 +176,23 @@ export function createSteps(options: StepsOptions): Steps {
     isHandOver: (thrown) => thrown === handOver,
     settle: () => open.settle(),
   }
+  return steps
 }
+
+/** What begins too late fails as a step, so that a replay finds in the record where that was. */
+const limitSteps = (steps: Steps, limit: AbortSignal): Steps => ({
+  ...steps,
+  perform: (step, act) =>
+    steps.perform(step, async (context) => {
+      limit.throwIfAborted()
+      return act({ ...context, signal: AbortSignal.any([context.signal, limit]) })
+    }),
+})
 
 interface Performer extends StepsOptions {
   readonly open: ReturnType<typeof trackOpenSteps>
   readonly handOver: Error
-  readonly parked: ReadonlyMap<unknown, ApprovalRequest>
+  readonly parked: ReadonlyMap<unknown, Asked>
 }
 
 function createPerformer({ open, handOver, parked, ...options }: Performer) {

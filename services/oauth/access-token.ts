@@ -29,8 +29,8 @@ export interface AccessToken {
   readonly hosts: readonly string[]
 }
 
-/** Returns the access token of a connection that is good for a while yet. */
-export type GetAccessToken = (connectionId: string) => Promise<AccessToken>
+/** Returns the access token of a connection, for a run, that is good for a while yet. */
+export type GetAccessToken = (connectionId: string, runId?: string) => Promise<AccessToken>
 
 /**
  * Hands out access tokens. Callers in this process share one look; between replicas a lease in the

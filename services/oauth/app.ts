@@ -3,11 +3,15 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { AppError } from '../shared/errors.ts'
 import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
+import { findConnection } from '../platform/connections/oauth-connections.ts'
 import { createTokenDesk } from './access-token.ts'
+import type { GetAccessToken } from './access-token.ts'
 import type { OauthApp, OauthDeps } from './context.ts'
+import type { Identity } from './identity.ts'
 import { callbackRoutes } from './routes/callback.ts'
 import { connectionRoutes } from './routes/connections.ts'
 import { answerError } from './routes/errors.ts'
+import { identityRoutes } from './routes/identity.ts'
 import { ownConnectionRoutes } from './routes/own-connections.ts'
 import { tokenRoutes } from './routes/token.ts'
 import { PAGE_POLICY } from './views/callback-page.ts'
@@ -47,11 +51,17 @@ const HEADERS = Object.entries({
 
 const securityHeaders: MiddlewareHandler = async function addSecurityHeaders(c, next) {
   await next()
-  for (const [name, value] of HEADERS) c.res.headers.set(name, value)
+  const { headers } = c.res
+  for (const [name, value] of HEADERS) if (!headers.has(name)) headers.set(name, value)
 }
 
-/** The OAuth service: the API with a key, the callback for browsers, health. */
-export function createApp(deps: OauthDeps): Hono<OauthApp> {
+interface AppDeps extends OauthDeps {
+  /** Signs who the runs are. */
+  readonly identity: Identity
+}
+
+/** The OAuth service: the API with a key, the callback for browsers, health, the keys of runs. */
+export function createApp(deps: AppDeps): Hono<OauthApp> {
   const app = new Hono<OauthApp>()
   app.use(requestLog(deps.log))
   app.use(securityHeaders)
@@ -61,13 +71,23 @@ export function createApp(deps: OauthDeps): Hono<OauthApp> {
   })
   app.route('/', healthRoutes(deps))
   app.route('/', callbackRoutes(deps))
+  app.route('/', identityRoutes(deps.identity))
   const authenticate = requireApiKey(deps.config.PLATFORM_OAUTH_API_KEY)
   for (const path of KEYED) app.use(path, authenticate, readActingFor)
   app.route('/', connectionRoutes(deps))
-  const getAccessToken = createTokenDesk(deps)
+  const getAccessToken = createAccess(deps)
   app.route('/', tokenRoutes(getAccessToken))
   app.route('/', ownConnectionRoutes(deps, getAccessToken))
   return app
+}
+
+/** Hands out what providers issued, or signs the identity of a run. */
+function createAccess(deps: AppDeps): GetAccessToken {
+  const desk = createTokenDesk(deps)
+  return async (connectionId, runId) => {
+    const found = await findConnection(deps.sql, connectionId)
+    return found?.kind === 'identity' ? deps.identity.tokenOf(found, runId) : desk(connectionId)
+  }
 }
 
 /**

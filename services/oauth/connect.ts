@@ -9,8 +9,8 @@ import { storeConnected } from './store-connected.ts'
 
 /**
  * Connects a connection, or connects it again: returns the link on which a person authorizes it, or
- * undefined when its client has just got a token for itself. Raises `not_found`, `conflict`, and
- * what its provider raises.
+ * undefined when its client has just got a token for itself, or needs none. Raises `not_found`,
+ * `conflict`, and what its provider raises.
  */
 export async function connect(
   deps: ActingDeps,
@@ -20,6 +20,7 @@ export async function connect(
   const { sql, vault, providers } = deps
   const holder = await findTokenHolder(sql, connectionId)
   if (!holder) throw new AppError('not_found', `There is no connection ${connectionId}.`)
+  if (holder.kind === 'identity') return undefined
   const provider = await providers.of(holder)
   if (holder.kind === 'authorization_code') {
     return openLink(deps, provider, { ...options, connectionId: async () => connectionId })

@@ -58,7 +58,7 @@ export function createProviders(options: ProvidersOptions): Providers {
     async of(connection) {
       const { id, organizationId, provider, settings: own, settingsVersion } = connection
       if (own === null) return named(provider)
-      if (connection.kind === 'static_token') throw noProvider()
+      if (['static_token', 'identity'].includes(connection.kind)) throw noProvider()
       const key = `${id}/${settingsVersion}`
       const known = kept.get(key)
       if (known) return known

@@ -95,7 +95,7 @@ interface Kept {
 
 function refuseMissingSecret(given: GivenConnection, { hasSecret, hasToken }: Kept): void {
   const { settings, kind, clientSecret, token } = given
-  if (settings === null) return
+  if (settings === null || kind === 'identity') return
   if (kind === 'static_token') {
     if (token !== undefined || hasToken) return
     throw unusableFields([{ field: 'token', message: 'is needed; enter it again after a change' }])

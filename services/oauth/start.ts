@@ -16,6 +16,7 @@ import { createApp } from './app.ts'
 import type { OauthDeps } from './context.ts'
 import { oauthEnv } from './env.ts'
 import type { OauthConfig } from './env.ts'
+import { createIdentity } from './identity.ts'
 import { createOauthMetrics } from './metrics.ts'
 import { createProviders } from './providers.ts'
 import { isAllowedUrl, readProviders } from './provider-settings.ts'
@@ -84,7 +85,9 @@ function openApp({ config, settings, log, timeoutMs, registry, draining }: AppPa
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'oauth' })
   const database = openDatabasePing(address, { name: 'oauth-ping', freshMs: 1000 })
-  const vault = createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS)
+  const { OAUTH_ENCRYPTION_KEY: current, OAUTH_ENCRYPTION_KEY_PREVIOUS: previous } = config
+  const vault = createVault(current, previous)
+  const issuer = config.OAUTH_PUBLIC_URL.replace(/\/$/, '')
   const proxy = createForwardProxy(config)
   const guard = createOutgoingGuard({
     privateOrigins: config.CONNECTION_PRIVATE_ORIGINS,
@@ -97,6 +100,7 @@ function openApp({ config, settings, log, timeoutMs, registry, draining }: AppPa
     sql,
     log,
     vault,
+    identity: createIdentity({ sql, log, issuer, current, previous }),
     guard,
     proxy,
     timeoutMs,

@@ -94,14 +94,21 @@ const tokenSchema = v.object({
 /** The access token of a connection. Nothing of it is ever logged or shown. */
 export type ConnectionToken = v.InferOutput<typeof tokenSchema>
 
+interface TokenCall {
+  readonly connectionId: string
+  /** The run that needs it; undefined: none does yet. */
+  readonly runId?: string | undefined
+  readonly signal?: AbortSignal
+}
+
 /** Returns a token of a connection that is good for a while yet. Raises as `callOauthService`. */
 export async function getConnectionToken(
   access: OauthServiceAccess,
-  connectionId: string,
-  signal?: AbortSignal,
+  { connectionId, runId, signal }: TokenCall,
 ): Promise<ConnectionToken> {
   const path = `/connections/${connectionId}/token`
-  const call = { path, method: 'POST', ...(signal ? { signal } : {}) } as const
+  const body = runId === undefined ? {} : { body: { kickoff_id: runId } }
+  const call = { path, method: 'POST', ...body, ...(signal ? { signal } : {}) } as const
   return readAnswer(tokenSchema, await callOauthService(access, call))
 }
 

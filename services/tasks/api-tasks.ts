@@ -3,6 +3,8 @@ import { deployDirectory } from './deploy-source/deploy-directory.ts'
 import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
 import { applyFiles } from './resources/apply-files.ts'
 import { exportDocuments } from './resources/export-documents.ts'
+import { evaluateSet } from './evaluate/evaluate-set.ts'
+import { EVALUATE_USAGE, readEvaluateRequest } from './evaluate/options.ts'
 import { readReplayRequest, REPLAY_USAGE } from './replay/options.ts'
 import { replayRuns } from './replay/replay-runs.ts'
 import {
@@ -48,6 +50,15 @@ export const API_TASKS = {
       const request = readReplayRequest(args, source)
       if (!request) return write(REPLAY_USAGE)
       return replayRuns(request, OUTPUT)
+    },
+  },
+  evaluate: {
+    summary:
+      '--automation ID --set NAME --version N --url URL: perform the cases of a set; see --help',
+    async run(source: EnvSource, args: readonly string[]) {
+      const request = readEvaluateRequest(args, source)
+      if (!request) return write(EVALUATE_USAGE)
+      return evaluateSet(request, OUTPUT)
     },
   },
   export: {

@@ -19,6 +19,7 @@ const LAST: ReadonlySet<string> = new Set([
   'failed',
   'handed_over',
   'approval_requested',
+  'run_requested',
 ])
 
 /** The event with which an attempt ended, if it did. */

@@ -58,10 +58,14 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { triggerPageRoutes } from './console/triggers/routes.ts'
+import { evaluationPageRoutes } from './console/evaluations/routes.ts'
+import { runCaseRoutes } from './console/evaluations/run-case-routes.ts'
 import { replayPageRoutes } from './console/replays/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
 import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
+import { workloadRuleRoutes } from './console/workload-rules/routes.ts'
 import { resourcePages } from './resources/page-routes.ts'
+import { tokenEndpointRoutes } from './api/workloads/token-endpoint.ts'
 import { triggerRoutes } from './intake/triggers/routes.ts'
 import { gitWebhookRoutes } from './intake/git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './intake/source-downloads/routes.ts'
@@ -83,6 +87,8 @@ const PAGES = [
   deliveryRoutes,
   triggerPageRoutes,
   replayPageRoutes,
+  evaluationPageRoutes,
+  runCaseRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,
@@ -146,6 +152,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', sourceDownloadRoutes(deps))
   app.route('/', gitWebhookRoutes(deps))
   app.route('/', triggerRoutes(deps))
+  app.route('/', tokenEndpointRoutes(deps, gate))
   const passwords = createPasswordChecks()
   const signIn = { provider: createIdentityProvider(deps.config), passwords }
   app.route('/', signInRoutes(deps, signIn))
@@ -159,5 +166,6 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun))
   for (const noun of [...paged, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
+  app.route('/', workloadRuleRoutes(deps, { keys }))
   return app
 }

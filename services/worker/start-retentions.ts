@@ -3,12 +3,11 @@ import { deleteExpiredChanges } from '../platform/alerts/alerts.ts'
 import { deleteExpiredAudit, forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import { forgetCalls } from '../platform/automations/api-calls.ts'
-import { deleteRemovedAutomation } from '../platform/crews/automation-life.ts'
 import { deleteUnusedFiles } from '../platform/runs/input-files.ts'
-import { sweepContents } from '../platform/runs/run-contents.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
 import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
 import { deleteExpiredDeliveries } from '../platform/triggers/trigger-deliveries.ts'
+import { deleteEndedWorkloadTokens } from '../platform/workloads/workload-tokens.ts'
 import { keepTurning } from '../shared/keep-turning.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -16,7 +15,6 @@ import type { workerEnv } from './env.ts'
 import { startRetention } from './retention.ts'
 
 const RUN_DAYS_MS = 3_600_000
-const REMOVALS_MS = 10_000
 const AUDIT_MS = 5000
 
 interface Retentions {
@@ -49,26 +47,16 @@ export function startRetentions({ config, log, sql, onExpired }: Retentions) {
   const auditDays = config.AUDIT_RETENTION_DAYS
   const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
   const audit = startRetention({ ...old, onDeleted: () => {}, log })
-  const removals = keepTurning({
-    name: 'deleting automations',
-    turn: () => deleteRemovedAutomation(sql),
-    everyMs: REMOVALS_MS,
-    log,
-  })
-  const requests = keepTurning({
-    name: 'deleting what deleted runs asked',
-    turn: () => sweepContents(sql),
-    everyMs: REMOVALS_MS,
-    log,
-  })
   const counts = { of: 'counts of calls', expire: () => forgetCalls(sql), onDeleted: () => {} }
   const calls = startRetention({ ...counts, log })
   const events = { of: 'deliveries of triggers', expire: () => deleteExpiredDeliveries(sql) }
   const deliveries = startRetention({ ...events, onDeleted: () => {}, log })
   const changes = { of: 'changes of alerts', expire: () => deleteExpiredChanges(sql) }
   const alerts = startRetention({ ...changes, onDeleted: () => {}, log })
-  const kept = [runs, files, audit, calls, deliveries, alerts]
-  const all = [startRunDays(sql, log, days), ...kept, removals, requests]
+  const tokens = { of: 'tokens of workloads', expire: () => deleteEndedWorkloadTokens(sql) }
+  const workloads = startRetention({ ...tokens, onDeleted: () => {}, log })
+  const kept = [runs, files, audit, calls, deliveries, alerts, workloads]
+  const all = [startRunDays(sql, log, days), ...kept]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }

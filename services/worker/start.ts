@@ -1,15 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
-import { lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
-import { closeAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
-import { expireApprovals } from '../platform/runs/run-approvals.ts'
+import { settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
-import { giveUpLostRuns, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
-import { createQueueRoom } from '../platform/runs/queue-room.ts'
-import { runDueSchedules } from '../platform/schedules/run-schedules.ts'
+import { leaveQueue, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-outbox.ts'
-import { forgetKickoffKeys } from '../platform/runs/runs.ts'
 import { readerOf } from '../platform/connections/llm-usage.ts'
 import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
@@ -19,13 +15,13 @@ import { openDatabasePing } from '../shared/postgres/ping.ts'
 import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
-import { AppError } from '../shared/errors.ts'
+import { AppError, toError } from '../shared/errors.ts'
 import { loadPrices } from '../shared/prices/load-prices.ts'
 import type { Price } from '../shared/prices/price-table.ts'
-import { keepTurning } from '../shared/keep-turning.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
+import { keepConnections } from '../shared/http/post-lines.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import type { SpanCount } from '../shared/tracing/span-buffer.ts'
@@ -34,6 +30,7 @@ import { createApp } from './app.ts'
 import { registerBudgetGauges } from './run/budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { startLoop } from './run/loop.ts'
+import { startEvaluations } from './evaluations/start-evaluations.ts'
 import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
@@ -44,6 +41,7 @@ import { createFileHandover } from './run/hand-files.ts'
 import type { HandFiles } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
+import { listChores, startChores } from './start-chores.ts'
 import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { shareConnections } from './run/resolve-models.ts'
@@ -55,14 +53,10 @@ import type { TextRelay } from './run/text-relay.ts'
 import { watchBudgets } from './run/watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
-/** Every insert wakes the workers; each look says when to look next. Covers a lost notification. */
+/** Every insert calls workers; each look says when to look next. Covers a lost notification. */
 const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
 const GATHER_MS = 10
-/** Runs are due at full minutes: a look each ten seconds, within half a second after the full. */
-const SCHEDULES_MS = 10_000
-/** Whoever looks first in a minute looks for all workers. */
-const ALERTS_MS = 10_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -82,7 +76,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const { sql, journals, end } = connectDatabases(address)
+  const { sql, queue, journals, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -109,23 +103,20 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   const texts = openTextRelay({ sql, log })
   const crews = { ...crewAccess(config), handFiles: createFileHandover(sql) }
-  const work = { config, source, log, sql, journals, prices, tracing, metrics, stops, texts }
-  loop = startWork({ ...work, crews })
-  const { wake } = loop
+  const work = { config, source, log, sql, queue, journals, prices, tracing, metrics, stops, texts }
+  const channel = `queue_${randomUUID()}`
+  loop = startWork({ ...work, crews, channel })
   const beside = startBeside({ ...work, crews })
-  const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
+  const chores = startChores(sql, listChores(work), log)
   const hosted = startCrews({ config, source, log, sql, registry })
-  const stopListening = [
-    listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
-    // One that went unheard is noticed when the lease is to be renewed.
-    listen(sql, { channel: 'execution_stopped', hear: (id) => stops.get(id)?.abort(), log }),
-  ]
+  const stopListening = hearOfRuns({ sql, log, stops, loop, channel })
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
     texts.stop()
-    await schedules.stop()
+    await chores.stop()
     await Promise.all([loop?.stop(drainMs), beside.stop(drainMs)])
+    crews.pool.close()
     // Runs in flight may be on crews of this process.
     await hosted.stop()
     await tracing.stop()
@@ -137,17 +128,17 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
 }
 
 /** Starts what a worker does beside its runs. */
-function startBeside({ config, source, log, sql, metrics, crews }: Work) {
+function startBeside({ config, source, log, sql, metrics, crews, prices }: Work) {
   const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
   const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const replays = startReplays({ sql, log, ...crews })
-  const turn = () => lookAtAlerts(sql)
-  const alerts = keepTurning({ name: 'looking at alerts', turn, everyMs: ALERTS_MS, log })
+  const models = { readVariable: readerOf(source), oauth: oauthServiceOf(config) }
+  const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
   return {
     async stop(drainMs: number): Promise<void> {
-      const drained = [webhooks.stop(drainMs), replays.stop(drainMs)]
-      await Promise.all([...drained, retention.stop(), pulls.stop(), alerts.stop()])
+      const drained = [webhooks, replays, evaluations].map((each) => each.stop(drainMs))
+      await Promise.all([...drained, retention.stop(), pulls.stop()])
     },
   }
 }
@@ -157,6 +148,7 @@ const crewAccess = (config: WorkerConfig) => ({
   secretKeyBase: config.SECRET_KEY_BASE,
   previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
   crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+  pool: keepConnections(),
 })
 
 const readQueue = (sql: Database) =>
@@ -171,24 +163,41 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
   })
 }
 
-/** Starts the runs whose time has come. */
-function startSchedules(sql: Database, log: Log, queuedRuns: number) {
-  const queue = createQueueRoom({ queuedRuns })
-  const turn = () => runDueSchedules(sql, { queue })
-  const everyMs = (): number => SCHEDULES_MS - (Date.now() % SCHEDULES_MS) + 500 * Math.random()
-  return keepTurning({ name: 'looking for schedules', turn, everyMs, log })
-}
-
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
-  const sql = connectDatabase(address, { name: 'worker' })
+  const sql = connectDatabase(address, { name: 'worker', max: 9 })
   // Of their own, so that no step waits for another statement, and few for a slow commit: with more
   // of them, commits would be smaller and cost more. The second connection is for when one hangs.
   const journals = ['worker-journal', 'worker-journal-2'].map((name) =>
     connectDatabase(address, { name, max: 2, looksUpRows: true }),
   )
+  // One: each connection plans the statements of a take anew, which costs as much as many takes.
+  const queue = connectDatabase(address, { name: 'worker-queue', max: 1 })
   const end = (timeout: number) =>
-    Promise.all([sql, ...journals].map((each) => each.end({ timeout })))
-  return { sql, journals, end }
+    Promise.all([sql, queue, ...journals].map((each) => each.end({ timeout })))
+  return { sql, queue, journals, end }
+}
+
+interface Hearing extends Pick<Work, 'sql' | 'log' | 'stops'> {
+  readonly loop: Loop
+  /** On which this worker alone is called. */
+  readonly channel: string
+}
+
+/** Hears of runs that are queued, that are stopped, and that others wait for. */
+function hearOfRuns({ sql, log, stops, loop, channel }: Hearing): (() => void)[] {
+  function settleCalled(): void {
+    settleCalledRuns(sql).catch((thrown: unknown) => {
+      log.warn({ reason: toError(thrown).message }, 'runs that wait are looked at later')
+    })
+  }
+  return [
+    listen(sql, { channel: 'execution_queued', hear: loop.wake, onOpen: loop.wake, log }),
+    listen(sql, { channel, hear: loop.call, onOpen: loop.wake, log }),
+    // One that went unheard is noticed when the lease is to be renewed.
+    listen(sql, { channel: 'execution_stopped', hear: (id) => stops.get(id)?.abort(), log }),
+    // One that went unheard is noticed at the next look at what was lost.
+    listen(sql, { channel: 'called_run_ended', hear: settleCalled, log }),
+  ]
 }
 
 interface Work {
@@ -196,6 +205,8 @@ interface Work {
   readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
+  /** The connection for takes. */
+  readonly queue: Database
   /** The connections for what runs report. */
   readonly journals: readonly Database[]
   readonly prices: readonly Price[]
@@ -207,7 +218,8 @@ interface Work {
   readonly crews: ReturnType<typeof crewAccess> & { readonly handFiles: HandFiles }
 }
 
-function startWork({ config, source, log, sql, journals, ...work }: Work): Loop {
+function startWork(all: Work & { readonly channel: string }): Loop {
+  const { config, source, log, sql, queue, journals, channel, ...work } = all
   const { prices, tracing, metrics, stops, texts, crews } = work
   const deps = {
     sql,
@@ -225,15 +237,8 @@ function startWork({ config, source, log, sql, journals, ...work }: Work): Loop 
     onCrewUnavailable: metrics.crewUnavailable,
   }
   return startLoop({
-    take: (limit, rest) => takeRuns(sql, limit, rest),
-    async giveUp() {
-      await forgetKickoffKeys(sql)
-      await expireApprovals(sql)
-      await closeAbandonedCalls(sql)
-      const lost = await giveUpLostRuns(sql)
-      for (const run of lost) tracing.giveUp(run)
-      return lost.length
-    },
+    take: (limit, onEmpty) => takeRuns(queue, limit, { channel, onEmpty }),
+    passOn: () => leaveQueue(queue, channel),
     async run(run, signals) {
       const started = performance.now()
       const stop = new AbortController()

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import { POSTGRES_PASSWORD } from '../support/postgres-password.ts'
+import { DATA_CACHE } from '../support/server-settings.ts'
 
 const START_TRIES = 20
 
@@ -15,6 +16,7 @@ export async function startServer(directory: string, port: number): Promise<Embe
         directory: join(directory, 'data'),
         port,
         password: POSTGRES_PASSWORD,
+        cache: DATA_CACHE,
       })
     } catch (error) {
       if (tries === START_TRIES) throw error

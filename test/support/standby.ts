@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts
 import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import { freePort } from './free-port.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
-import { SERVER_SETTINGS } from './server-settings.ts'
+import { DATA_CACHE, SERVER_SETTINGS } from './server-settings.ts'
 
 /** A server that can be stopped, and started again on its data and its port. */
 export interface StoppableServer {
@@ -70,7 +70,8 @@ export async function startWithStandby(): Promise<ServerWithStandby> {
 async function openServer(
   options: Omit<Parameters<typeof startEmbeddedPostgres>[0], 'password'>,
 ): Promise<StoppableServer> {
-  const open = () => startEmbeddedPostgres({ ...options, password: POSTGRES_PASSWORD })
+  const own = { ...options, password: POSTGRES_PASSWORD, cache: DATA_CACHE }
+  const open = () => startEmbeddedPostgres(own)
   let server: EmbeddedPostgres | undefined = await open()
   return {
     url: server.url,

@@ -1,11 +1,10 @@
 import * as v from 'valibot'
 import { conditionHolds } from '../../platform/definitions/guardrails.ts'
 import type { Guardrail } from '../../platform/definitions/guardrails.ts'
-import { isOverdue } from '../../shared/bounded-call.ts'
-import { toError } from '../../shared/errors.ts'
 import type { JsonSchema } from '../../shared/json-schema.ts'
 import type { AgentTalk } from '../run-agent.ts'
 import { stepFailure } from '../steps.ts'
+import { evaluate } from './decide.ts'
 import { askForJson, askJson, readJsonAnswer } from './json-answer.ts'
 
 /** Opens a conversation with the model of a guardrail. */
@@ -87,13 +86,9 @@ async function check(
     return read.ok ? undefined : read.problem
   }
   const { expression, message = `It does not satisfy ${expression}` } = guardrail
-  try {
-    return conditionHolds(expression, output) ? undefined : message
-  } catch (thrown) {
-    const why = isOverdue(thrown) ? 'it takes longer than a second' : toError(thrown).message
-    const text = `The guardrail ${expression} of the task ${guarded.task} cannot be used: ${why}.`
-    throw stepFailure({ code: 'guardrail_unusable', message: text })
-  }
+  const subject = `The guardrail ${expression} of the task ${guarded.task}`
+  const isMet = evaluate('guardrail_unusable', subject, () => conditionHolds(expression, output))
+  return isMet ? undefined : message
 }
 
 async function askReviewer(

@@ -34,9 +34,12 @@ export const formatOf = (schema: JsonSchema): ResponseFormat => ({
 
 const RETRIES_MAX = 3
 
-/** A task that an agent does. */
-interface AssignedTask extends Team {
+/** A task that an agent does, perhaps for an item, or again. */
+export interface AssignedTask extends Team {
   readonly task: Task
+  /** The path of its step, and what people see of that. */
+  readonly path: readonly string[]
+  readonly name: string
   readonly context: readonly TaskOutput[]
 }
 
@@ -46,10 +49,11 @@ interface AssignedTask extends Team {
  */
 export async function produceOutput(deps: TaskDeps, assigned: AssignedTask): Promise<string> {
   const { definition, inputs, llmFor, steps, toolbox } = deps
-  const { task, agent, coworkers } = assigned
+  const { task, agent, coworkers, path } = assigned
   const { output_schema: schema } = task
   const talk = openTalk({
     place: { task: task.key, agent: agent.key },
+    path: [...path, agent.key],
     call: agent.llm ?? definition.llm,
     messages: promptFor({ ...assigned, inputs, material: deps.material }),
     llmFor,
@@ -79,13 +83,13 @@ export async function produceOutput(deps: TaskDeps, assigned: AssignedTask): Pro
   })
 }
 
-function reviewerOf(deps: TaskDeps, { task, agent }: AssignedTask): OpenReview {
+function reviewerOf(deps: TaskDeps, { task, agent, path: base }: AssignedTask): OpenReview {
   const { definition, llmFor, steps, toolbox } = deps
   return function openReview({ prompt, schema, model, path }) {
     const own = agent.llm ?? definition.llm
     return openTalk({
       place: { task: task.key, agent: agent.key },
-      path: [task.key, ...path],
+      path: [...base, ...path],
       call: model === undefined ? own : { model },
       messages: [{ role: 'user', content: prompt }],
       llmFor,

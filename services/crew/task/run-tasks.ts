@@ -3,7 +3,12 @@ import type { OrderedTask } from '../../platform/definitions/task-order.ts'
 
 interface TasksRun<Task, Output> {
   readonly tasks: readonly Task[]
-  readonly perform: (task: Task, context: readonly Output[]) => Promise<Output>
+  /** Performs a task with the outputs of its context; all that it waited for come after that. */
+  readonly perform: (
+    task: Task,
+    context: readonly Output[],
+    before: readonly Output[],
+  ) => Promise<Output>
   /** Returns true for what ends a task without failing the run: it goes on in a later attempt. */
   readonly isPause: (thrown: unknown) => boolean
   /** Called when the run has failed: the tasks that go on should end soon. */
@@ -27,9 +32,9 @@ export async function runTasks<Task extends OrderedTask, Output>(
     const { after = [], context = [] } = orders[index] ?? {}
     const outputsOf = (keys: readonly string[]) =>
       Promise.all(keys.flatMap((key) => begun.get(key) ?? []))
-    await outputsOf(after)
+    const before = await outputsOf(after)
     try {
-      return await perform(task, await outputsOf(context))
+      return await perform(task, await outputsOf(context), before)
     } catch (thrown) {
       if (!isPause(thrown)) {
         failures.push(thrown)

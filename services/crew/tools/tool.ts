@@ -39,6 +39,8 @@ export interface CrewTool {
    * theirs.
    */
   readonly hasSteps?: boolean
+  /** The automation a run of which answers its calls, in place of `call`. */
+  readonly automation?: string
   /** Raises an `AppError` for a call that failed, and the reason of the signal. */
   call(call: ToolCall): Promise<ToolAnswer>
 }

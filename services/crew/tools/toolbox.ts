@@ -2,7 +2,7 @@ import type { Agent } from '../../platform/definitions/crew-definition.ts'
 import { offeredTools } from '../../platform/definitions/offered-tools.ts'
 import type { OfferedTool } from '../../platform/definitions/offered-tools.ts'
 import type { RunErrorCode } from '../../platform/runs/run-errors.ts'
-import type { Tool, Tools } from '../../platform/tools/tool-definitions.ts'
+import type { Tool, ToolOf, Tools } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { McpSession } from '../../shared/mcp/client.ts'
 import { createCalculator } from './calculator.ts'
@@ -38,7 +38,11 @@ export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
     const offered = offeredTools(tools).filter((each) => each.tool === key)
     const session = tool.type === 'mcp' ? openServer(deps, tool) : undefined
     if (session) sessions.push(session)
-    return offered.map((each) => createTool(deps, tool, { ...each, session }))
+    return offered.map((each) =>
+      tool.type === 'automation'
+        ? createAutomationTool(key, tool)
+        : createTool(deps, tool, { ...each, session }),
+    )
   })
   return {
     secrets() {
@@ -55,7 +59,7 @@ export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
 
 function createTool(
   deps: ToolDeps,
-  tool: Tool,
+  tool: Exclude<Tool, ToolOf<'automation'>>,
   { name, tool: key, own, session }: OfferedTool & { readonly session: McpSession | undefined },
 ): CrewTool {
   switch (tool.type) {
@@ -78,6 +82,15 @@ function createTool(
     case 'json_query':
       return createJsonQuery(key)
   }
+}
+
+function createAutomationTool(key: string, tool: ToolOf<'automation'>): CrewTool {
+  const { automation, type, pinned } = tool
+  if (!pinned) throw notPinned(key)
+  const { description, input_schema: parameters } = pinned
+  const call = () => Promise.reject(new Error('a run answers'))
+  const timeoutMs = Infinity
+  return { name: key, key, type, automation, description, parameters, timeoutMs, call }
 }
 
 function refuseMissing({ connections }: ToolDeps, tools: Tools): void {

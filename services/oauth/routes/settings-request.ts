@@ -6,9 +6,10 @@ import type {
 } from '../../platform/connections/oauth-connections.ts'
 import { toolKey } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
-import { addressProblem as spellingProblem } from '../../shared/outgoing/address.ts'
-import { isAllowed, isPlace } from '../../shared/outgoing/allowed-places.ts'
+import { isPlace } from '../../shared/outgoing/allowed-places.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { addressProblem, testProblem } from './settings-addresses.ts'
+import type { FieldProblem } from './settings-addresses.ts'
 import { extraParameters, oauthScope, providerName } from '../provider-settings.ts'
 
 const HOSTS_MAX = 50
@@ -77,6 +78,7 @@ const ENTRIES = {
     ),
   ),
   test_url: v.optional(url),
+  audience: v.optional(visible(500)),
   header: v.optional(
     v.pipe(
       v.string('must be a text'),
@@ -111,11 +113,6 @@ export interface GivenConnection {
   readonly settings: ConnectionSettings | null
   readonly clientSecret: string | undefined
   readonly token: string | undefined
-}
-
-interface FieldProblem {
-  readonly field: string
-  readonly message: string
 }
 
 /** The surroundings that decide what may be entered. */
@@ -195,11 +192,17 @@ const OF_PROVIDERS = [
   'scopes',
   'parameters',
 ] as const satisfies readonly (keyof Given)[]
-const OF_TOKENS = ['token', 'header', 'prefix'] as const satisfies readonly (keyof Given)[]
+const OF_SENDING = ['header', 'prefix'] as const satisfies readonly (keyof Given)[]
 
 /** The connection uses a provider of the operator's, who alone knows its settings. */
 function operatorProblems(given: Given, { providers }: SettingsRules): FieldProblem[] {
-  const problems = superfluous(given, [...OF_PROVIDERS, ...OF_TOKENS, 'test_url'])
+  const problems = superfluous(given, [
+    ...OF_PROVIDERS,
+    ...OF_SENDING,
+    'token',
+    'audience',
+    'test_url',
+  ])
   if (providers.includes(given.provider)) return problems
   const known = providers.length > 0 ? providers.join(', ') : 'none is configured'
   return [...problems, { field: 'provider', message: `is none of the operator's: ${known}` }]
@@ -213,12 +216,20 @@ const superfluous = (given: Given, fields: readonly (keyof Given)[]): FieldProbl
 function ownProblems(given: Given, rules: SettingsRules): FieldProblem[] {
   const addresses = ['issuer', 'authorization_endpoint', 'token_endpoint'] as const
   const urls = [...addresses, 'revocation_endpoint', 'test_url'] as const
-  const byKind =
-    given.kind === 'static_token' ? superfluous(given, OF_PROVIDERS) : clientProblems(given)
   return [
-    ...byKind,
-    ...urls.flatMap((field) => addressProblem(field, given[field], rules)),
+    ...problemsOfKind(given),
+    ...urls.flatMap((field) => addressProblem(field, given[field], rules.guard)),
     ...testProblem(given),
+  ]
+}
+
+function problemsOfKind(given: Given): FieldProblem[] {
+  if (given.kind === 'static_token') return superfluous(given, [...OF_PROVIDERS, 'audience'])
+  if (given.kind !== 'identity') return clientProblems(given)
+  const needed = (['audience', 'hosts'] as const).filter((field) => !given[field]?.length)
+  return [
+    ...superfluous(given, [...OF_PROVIDERS, 'token']),
+    ...needed.map((field) => ({ field, message: 'is required' })),
   ]
 }
 
@@ -256,35 +267,7 @@ function clientProblems(given: Given): FieldProblem[] {
   ]
   const broken = rules.filter(([isBroken]) => isBroken)
   return [
-    ...superfluous(given, OF_TOKENS),
+    ...superfluous(given, [...OF_SENDING, 'token', 'audience']),
     ...broken.map(([, field, message]) => ({ field, message })),
   ]
-}
-
-function addressProblem(
-  field: string,
-  address: string | undefined,
-  { guard }: SettingsRules,
-): FieldProblem[] {
-  if (address === undefined) return []
-  const message = problemOf(address, guard)
-  return message === undefined ? [] : [{ field, message }]
-}
-
-function problemOf(address: string, guard: OutgoingGuard): string | undefined {
-  const misspelled = spellingProblem(address)
-  if (misspelled !== undefined) return misspelled
-  const url = new URL(address)
-  const problem = guard.problemOf(url)
-  if (problem !== undefined) return `cannot be called: ${problem.replace(/\.$/, '')}`
-  return url.protocol === 'https:' || guard.isListed(url)
-    ? undefined
-    : 'must begin with https://: secrets would be readable on their way'
-}
-
-/** The test sends the token, too. */
-function testProblem({ test_url: address, hosts }: Given): FieldProblem[] {
-  if (address === undefined || hosts.length === 0 || spellingProblem(address)) return []
-  if (isAllowed(new URL(address), hosts)) return []
-  return [{ field: 'test_url', message: 'must be at one of the places that may get the token' }]
 }

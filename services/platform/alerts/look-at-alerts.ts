@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Database, Transaction } from '../../shared/postgres/database.ts'
+import type { PendingQuery, Row } from 'postgres'
+import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { Alert } from './alerts.ts'
 import { listWorstRuns, measureAlerts } from './measure-alerts.ts'
 import { nextStanding } from './next-standing.ts'
@@ -48,16 +49,25 @@ export async function lookAtAlerts(sql: Database, at: Date | null = null): Promi
 }
 
 /** A time that went back is another step as well. */
+const isDue = (sql: Queryable, at: PendingQuery<Row[]>) => sql`
+  (a.silenced_until is null or a.silenced_until <= ${at})
+    and (a.looked_at is null or floor(extract(epoch from a.looked_at) / step.seconds)
+      <> floor(extract(epoch from ${at}) / step.seconds))`
+
+const steps = (sql: Queryable) => sql`
+  cross join lateral (
+    select greatest(${STEP_SECONDS}, a.window_minutes * 60 / ${LOOKS_PER_WINDOW}) as seconds) step`
+
+/** Holds while it is time to look at an alert. */
+export const hasDueAlerts = (sql: Queryable) => sql`
+  exists (select from alerts a ${steps(sql)} where ${isDue(sql, sql`now()`)})`
+
 const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
   select a.id, a.name, a.watches, a.threshold::float8 as threshold,
     a.resolves_below::float8 as resolves_below, a.for_minutes, a.minimum, a.state,
     a.breached_since, a.revision, d.automation_id
-  from alerts a left join deployments d on d.id = a.deployment_id
-  cross join lateral (
-    select greatest(${STEP_SECONDS}, a.window_minutes * 60 / ${LOOKS_PER_WINDOW}) as seconds) step
-  where (a.silenced_until is null or a.silenced_until <= ${at}::timestamptz)
-    and (a.looked_at is null or floor(extract(epoch from a.looked_at) / step.seconds)
-      <> floor(extract(epoch from ${at}::timestamptz) / step.seconds))`
+  from alerts a left join deployments d on d.id = a.deployment_id ${steps(tx)}
+  where ${isDue(tx, tx`${at}::timestamptz`)}`
 
 interface Look {
   readonly alert: DueAlert

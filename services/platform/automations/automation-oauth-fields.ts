@@ -75,7 +75,8 @@ function rangeProblem(
   return value >= min && value <= max ? '' : `${name}: enter a number between ${min} and ${max}.`
 }
 
-function urlProblem(name: string, text: string, privateOrigins: readonly string[]): string {
+/** Returns what is wrong with an address of an issuer; empty if nothing is. */
+export function urlProblem(name: string, text: string, privateOrigins: readonly string[]): string {
   if (text.length > URL_LENGTH_MAX) return `${name}: enter at most ${URL_LENGTH_MAX} characters.`
   const problem = addressProblem(text)
   if (problem !== undefined) return `${name}: the address ${problem}.`

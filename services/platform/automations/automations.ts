@@ -153,7 +153,7 @@ export async function limitConcurrency(
 /** Returns the definition that an automation runs. */
 export async function getDefinition(
   sql: Queryable,
-  { projectVersionId }: Automation,
+  { projectVersionId }: Pick<Automation, 'projectVersionId'>,
 ): Promise<CrewDefinition> {
   const [found] = await sql<[{ definition: CrewDefinition }]>`
     select definition from project_versions where id = ${projectVersionId}`

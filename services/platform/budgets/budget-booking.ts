@@ -76,8 +76,9 @@ const endCalls = (sql: Queryable, calls: string) => sql`
       select from budget_reservations r
       where r.run_id = a.run_id and r.step_key = a.step and r.lease_id = a.lease)),
   limits as materialized (
-    select f.*, b.id as budget_id, b.tokens_max, b.usd_max, b.unpriced, ${periodOf(sql)} as period
-    from fresh f join executions o on o.id = f.run_id
+    select distinct f.*, b.id as budget_id, b.tokens_max, b.usd_max, b.unpriced,
+      ${periodOf(sql)} as period
+    from fresh f cross join lateral run_family(f.run_id) o
       join budgets b on b.organization_id = o.organization_id
         and (b.deployment_id is null or b.deployment_id = o.deployment_id)),
   over as materialized (

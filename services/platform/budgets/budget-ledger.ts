@@ -142,11 +142,16 @@ export async function closeCalls(
   return settle(sql, sql`r.run_id = ${id} and ${lease}`, { isAbandoned: true })
 }
 
+const isAbandoned = (sql: Queryable) => sql`not exists (
+  select from executions e where e.id = r.run_id and e.lease_id = r.lease_id)`
+
+/** Holds while there are reservations whose lease no longer holds their run. */
+export const hasAbandonedCalls = (sql: Queryable) => sql`
+  exists (select from budget_reservations r where ${isAbandoned(sql)})`
+
 /** Gives up the reservations whose lease no longer holds their run. */
 export async function closeAbandonedCalls(sql: Queryable): Promise<void> {
-  const abandoned = sql`not exists (
-    select from executions e where e.id = r.run_id and e.lease_id = r.lease_id)`
-  await settle(sql, abandoned, { isAbandoned: true })
+  await settle(sql, isAbandoned(sql), { isAbandoned: true })
 }
 
 /** The one statement that turns reservations into what was spent. */

@@ -34,18 +34,19 @@ export const periodOf = (sql: Queryable, at?: Date) => sql`
       case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) end`
 
 /**
- * The budgets of a run, with the name of the period at a time. With a lease: if that one holds the
- * run.
+ * The budgets of a run, and of those that wait for it, with the name of the period at a time. With
+ * a lease: if that one holds the run.
  */
 export const applyingBudgets = (sql: Queryable, { id, leaseId }: RunAndLease, at?: Date) => sql`
   owned as (
-    select id, deployment_id, organization_id from executions
+    select id from executions
     where id = ${id} and lease_id is not distinct from ${leaseId}::uuid),
   applying as (
-    select b.id, b.deployment_id, b.period as kind, b.tokens_max, b.usd_max, b.unpriced,
+    select distinct b.id, b.deployment_id, b.period as kind, b.tokens_max, b.usd_max, b.unpriced,
       ${periodOf(sql, at)} as period,
       case b.period when 'run' then o.id end as run_id
-    from owned o join budgets b on b.organization_id = o.organization_id
+    from owned cross join lateral run_family(owned.id) o
+      join budgets b on b.organization_id = o.organization_id
       and (b.deployment_id is null or b.deployment_id = o.deployment_id))`
 
 /**

@@ -125,7 +125,7 @@ async function goOn(tx: Transaction, runId: string): Promise<void> {
     select id, attempt, ${nextPosition(tx, runId)}, '{"type": "budget_resumed"}'
     from executions where id = ${runId}`
   await tx`update executions set status = 'queued', available_at = now() where id = ${runId}`
-  await tx`notify execution_queued`
+  await tx`select call_workers()`
 }
 
 /** The event by which people hear that most of a budget is spent. */

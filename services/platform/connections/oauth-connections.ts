@@ -10,13 +10,14 @@ type ConnectionStatus = 'pending' | 'connected' | 'needs_authorization'
 export type StatusReason = 'refresh_refused' | 'no_refresh_token' | 'revoked'
 
 /**
- * The ways to a token: a person authorizes, the client authenticates for itself, or somebody enters
- * it.
+ * The ways to a token: a person authorizes, the client authenticates for itself, somebody enters
+ * it, or the platform signs one for each run.
  */
 export const CONNECTION_KINDS = [
   'authorization_code',
   'client_credentials',
   'static_token',
+  'identity',
 ] as const
 /** The way to the token of a connection. */
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number]
@@ -40,6 +41,8 @@ export interface ConnectionSettings {
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /** Answers a GET with the token by a 2xx while the token is good. */
   readonly test_url?: string | undefined
+  /** Whom the identity of a run is for. */
+  readonly audience?: string | undefined
   /** The header that the token goes into. @default authorization */
   readonly header?: string | undefined
   /** The word before the token there; '' is none. @default Bearer */
@@ -77,9 +80,11 @@ export interface OauthConnection {
 
 const columns = (sql: Queryable) => sql`
   id, organization_id, provider, name, kind, settings, settings_version,
-  client_secret is not null as has_client_secret, hosts, status, status_reason, failure, failed_at,
+  client_secret is not null as has_client_secret, hosts,
+  case when kind = 'identity' then 'connected' else status end as status, status_reason, failure,
+  failed_at,
   scope, expires_at, coalesce(expires_at <= now(), false) as is_expired,
-  refresh_token is not null or kind = 'client_credentials' as is_renewable,
+  refresh_token is not null or kind in ('client_credentials', 'identity') as is_renewable,
   created_at, authorized_at, refreshed_at`
 
 /** A connection to create. */

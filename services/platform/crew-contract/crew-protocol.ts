@@ -126,6 +126,7 @@ const stepStarted = v.object({
   request: v.optional(v.record(v.string(), v.unknown())),
 })
 
+const runRequest = { step: key, automation: prose, inputs: v.record(v.string(), v.unknown()) }
 const failedStep = { step: key, error: failure, usage: v.optional(usage) }
 
 /** The events of the contract. */
@@ -147,6 +148,8 @@ export const crewEvent = v.variant('type', [
     task: prose,
     agent: prose,
     output: prose,
+    /** Why it was not done: its output is empty. */
+    skipped: v.optional(prose),
   }),
   v.object({ ...common, type: v.literal('artifact'), task: prose, name: prose, content: prose }),
   stepStarted,
@@ -170,6 +173,7 @@ export const crewEvent = v.variant('type', [
     /** What the task would put out. */
     output: prose,
   }),
+  v.object({ ...common, type: v.literal('run_requested'), ...runRequest }),
   v.object({
     ...common,
     type: v.literal('text_delta'),
@@ -197,10 +201,11 @@ export const crewEvent = v.variant('type', [
 ])
 
 /**
- * One line that a crew writes about a run. `crew_completed`, `failed`, `handed_over` or
- * `approval_requested`, with which the run waits for a person, is the last one. `crew_stopping`
- * announces that the crew is being replaced: a stream that ends after it without a result is a run
- * to hand over, not one that broke.
+ * One line that a crew writes about a run. `crew_completed`, `failed`, `handed_over`,
+ * `approval_requested`, with which the run waits for a person, or `run_requested`, with which it
+ * waits for a run of another automation, is the last one. `crew_stopping` announces that the crew
+ * is being replaced: a stream that ends after it without a result is a run to hand over, not one
+ * that broke.
  */
 export type CrewEvent = v.InferOutput<typeof crewEvent>
 /** The tokens that a step used. */

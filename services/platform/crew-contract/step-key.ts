@@ -9,6 +9,10 @@ export const STEP_KINDS = ['task', 'llm', 'tool', 'approval'] as const
 /** The kind of a step. */
 export type StepKind = (typeof STEP_KINDS)[number]
 
+/** Returns true for a step that is a task once more: for an item of its list, or another try. */
+export const isRepetition = (kind: StepKind, path: readonly string[]): boolean =>
+  kind === 'task' && /^(item|try):\d+$/.test(path.at(-1) ?? '')
+
 /** What the keys of all steps of a run have in common: a hash of its version and its inputs. */
 export function stepBase(versionId: number, inputs: Inputs): string {
   return digest(JSON.stringify([versionId, sortMembers(inputs)]))

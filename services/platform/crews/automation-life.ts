@@ -48,7 +48,7 @@ export async function startAutomation(sql: Queryable, { id }: Key): Promise<void
       update deployments set halted_at = null, status = 'Crew is Online', status_reason = null,
         updated_at = now()
       where id = ${id} and halted_at is not null and deleting_since is null returning id)
-    select deleting_since, (select pg_notify('execution_queued', '') from started)
+    select deleting_since, (select call_workers() from started)
     from deployments where id = ${id}`
   if (started?.deletingSince) throw beingDeleted()
 }
@@ -65,6 +65,10 @@ export async function removeAutomation(sql: Queryable, { id }: Key): Promise<voi
     where id = ${id} and deleting_since is null`
   if (count === 0) throw beingDeleted()
 }
+
+/** Holds while an automation is to be deleted. */
+export const hasRemovedAutomations = (sql: Queryable) => sql`
+  exists (select from deployments where deleting_since is not null)`
 
 /** Deletes some runs of a designed automation that is to go, or itself; returns 0 when none is. */
 export async function deleteRemovedAutomation(sql: Database): Promise<number> {

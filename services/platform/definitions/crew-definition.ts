@@ -5,11 +5,12 @@ import { DECIDE_WITHIN_MINUTES_MAX, UNDECIDED } from './approval-decisions.ts'
 import { PROCESSES, processProblems } from './crew-process.ts'
 import { guardrail } from './guardrails.ts'
 import type { Guardrail } from './guardrails.ts'
-import { inputDeclarations } from './input-declarations.ts'
+import { inputDeclarations, nameOf } from './input-declarations.ts'
 import { knowledgeNames, knowledgeProblems, knowledgeTexts } from './knowledge-texts.ts'
 import { nameProblems } from './offered-tools.ts'
 import { outputFile, outputFileProblems } from './output-file.ts'
 import { outputSchema } from './output-schema.ts'
+import { controlProblems, ITEM, taskControl } from './task-control.ts'
 import { contextProblems, taskContext } from './task-order.ts'
 import { toolDefinitions, toolKey } from '../tools/tool-definitions.ts'
 
@@ -138,6 +139,7 @@ const task = closedObject({
   undecided: v.optional(v.picklist(UNDECIDED, `must be one of ${UNDECIDED.join(', ')}`)),
   /** The name of the file that its output becomes. */
   output_file: v.optional(outputFile),
+  ...taskControl,
 })
 
 const crew = closedObject({
@@ -176,6 +178,16 @@ export const crewDefinition = v.pipe(
   v.rawCheck(({ dataset, addIssue }) => {
     const found = dataset.typed ? problemsOf(dataset.value) : []
     for (const message of found) addIssue({ message })
+  }),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return
+    const { tasks, inputs = [] } = dataset.value
+    const names = [...inputs.map(nameOf), ...placesOf(dataset.value)]
+    for (const { index, field, message } of controlProblems(tasks, names)) {
+      const at = (key: string | number) =>
+        ({ type: 'unknown', origin: 'value', input: tasks, key, value: undefined }) as const
+      addIssue({ message, path: [at('tasks'), at(index), at(field)] })
+    }
   }),
 )
 
@@ -240,13 +252,19 @@ function toolProblems({ agents, tools = {} }: CrewDefinition): string[] {
 
 const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 
-/** Returns the names of the placeholders in the texts of a crew, in order of first use. */
+/**
+ * Returns the names of the placeholders in the texts of a crew, in order of first use, without that
+ * of the item of a task that is done for each.
+ */
 export function placesOf({ agents, tasks }: CrewDefinition): string[] {
-  const texts = [
-    ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
-    ...tasks.flatMap((each) => [each.description, each.expected_output, each.output_file ?? '']),
-  ]
-  return [...new Set(texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key)))]
+  const places = (...texts: readonly string[]): string[] =>
+    texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key))
+  const ofAgents = agents.flatMap(({ role, goal, backstory = '' }) => places(role, goal, backstory))
+  const ofTasks = tasks.flatMap(({ description, expected_output, output_file = '', for_each }) => [
+    ...places(description, expected_output).filter((key) => for_each === undefined || key !== ITEM),
+    ...places(output_file),
+  ])
+  return [...new Set([...ofAgents, ...ofTasks])]
 }
 
 /** Fills in the `{input}` placeholders of a text; one without an input stays as it is. */

@@ -6,7 +6,8 @@ import { toError } from '../../shared/errors.ts'
 import { readCondition } from '../../shared/json-path.ts'
 import { outputSchema } from './output-schema.ts'
 
-const EXPRESSION_MS = 1000
+/** The time that a condition may take. */
+export const EXPRESSION_MS = 1000
 
 const text = (max: number) =>
   v.pipe(
@@ -15,13 +16,18 @@ const text = (max: number) =>
     v.maxLength(max, `must have at most ${max} characters`),
   )
 
-const expression = v.pipe(
-  text(2000),
-  v.rawCheck(({ dataset, addIssue }) => {
-    const problem = dataset.typed ? expressionProblem(dataset.value) : undefined
-    if (problem !== undefined) addIssue({ message: problem })
-  }),
-)
+/** A condition in the language of JSONPath filters; what cannot be read is shown the example. */
+export const condition = (example: string) =>
+  v.pipe(
+    text(2000),
+    v.rawCheck(({ dataset, addIssue }) => {
+      const problem = dataset.typed ? conditionProblem(dataset.value, example) : undefined
+      if (problem !== undefined) addIssue({ message: problem })
+    }),
+  )
+
+/** A condition over an output. */
+export const expression = condition('length(@.output) < 500 && @.json.score >= 0.5')
 
 const GUARDRAIL_TYPES = ['schema', 'expression', 'llm']
 
@@ -54,24 +60,28 @@ export const guardrail = v.variant(
 /** A check of a task's output. */
 export type Guardrail = v.InferOutput<typeof guardrail>
 
-function expressionProblem(given: string): string | undefined {
+function conditionProblem(given: string, example: string): string | undefined {
   try {
     readCondition(given)
     return undefined
   } catch (thrown) {
-    const example = 'Write a condition such as length(@.output) < 500 && @.json.score >= 0.5'
-    return `cannot be read: ${toError(thrown).message}. ${example}`
+    return `cannot be read: ${toError(thrown).message}. Write a condition such as ${example}`
   }
 }
+
+/** Returns an output as conditions see it: its text, the number of its words, its value if JSON. */
+export const factsOf = (output: string) => ({
+  output,
+  words: output.split(/\s+/).filter(Boolean).length,
+  ...jsonOf(output),
+})
 
 /**
  * Returns true if a condition of a guardrail holds for an output: `@.output`, its text; `@.words`,
  * their number; `@.json`, its value if it is JSON. Raises an error after a second without an end.
  */
-export function conditionHolds(given: string, output: string): boolean {
-  const facts = { output, words: output.split(/\s+/).filter(Boolean).length, ...jsonOf(output) }
-  return callBounded(EXPRESSION_MS, () => readCondition(given).query([facts]).length > 0)
-}
+export const conditionHolds = (given: string, output: string): boolean =>
+  callBounded(EXPRESSION_MS, () => readCondition(given).query([factsOf(output)]).length > 0)
 
 function jsonOf(output: string): { json?: JSONValue } {
   try {

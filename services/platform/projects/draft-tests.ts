@@ -35,7 +35,11 @@ export async function prepareDraftTest(
   })
 }
 
-async function ensureCopy(
+/**
+ * Returns the id of a copy of a draft, the same for the same text. The caller holds the project, so
+ * that no text is kept twice.
+ */
+export async function ensureCopy(
   tx: Queryable,
   { organizationId, projectId, number }: VersionKey,
   definition: CrewDefinition,

@@ -1,6 +1,7 @@
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { refuseCircles } from '../automations/automation-tools.ts'
 import type { Automation } from '../automations/automations.ts'
 import { parseCrewDefinition } from '../definitions/crew-definition.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
@@ -183,7 +184,7 @@ export async function deleteDraft(sql: Queryable, key: VersionKey): Promise<void
 }
 
 /** A draft as it was read, and its definition with the schemas of its tools. */
-interface PinnedDraft {
+export interface PinnedDraft {
   readonly key: VersionKey
   readonly definition: CrewDefinition
   readonly pinned: CrewDefinition
@@ -223,6 +224,7 @@ export async function publishDraft(
 ): Promise<Version> {
   return inTransaction(sql, async (tx) => {
     await lockProject(tx, key)
+    await refuseCircles(tx, key, pinned.tools)
     const [published] = await tx<Version[]>`
       update project_versions set published_at = now(), note = ${note},
         definition = ${JSON.stringify(pinned)}::text::jsonb

@@ -50,15 +50,28 @@ function dependence({ steps, tasks }: Performed, from: ListedStep, aboveOf: Abov
   const waiting = tasksBehind(tasks, fromTask)
   const places = new Map(steps.map((step, place) => [step, place]))
   const placeOf = (step: ListedStep): number => places.get(step) ?? 0
+  const isOtherItem = otherItems(from, aboveOf)
   return (step: ListedStep): boolean => {
     const task = taskOf(step)
     const isElsewhere = task !== fromTask && known.has(task ?? '') && known.has(fromTask ?? '')
     if (isElsewhere) return waiting.has(task ?? '')
+    if (isOtherItem(step)) return false
     // What began before this one, or beside it, was begun without its result. Times are those of a
     // crew, so they are compared within one attempt only.
     if (placeOf(step) < placeOf(from)) return false
     const isBeside = from.endedAt === null || step.startedAt < from.endedAt
     return !(isBeside && step.attempt === from.attempt)
+  }
+}
+
+/** Returns what finds the steps of other items of the same list, which know nothing of this one. */
+function otherItems(from: ListedStep, aboveOf: Above) {
+  const itemOf = (step: ListedStep): ListedStep | undefined =>
+    aboveOf(step).find(({ path }) => path.at(-1)?.startsWith('item:'))
+  const fromItem = itemOf(from)
+  return (step: ListedStep): boolean => {
+    const item = itemOf(step)
+    return item !== undefined && fromItem !== undefined && item !== fromItem
   }
 }
 

@@ -15,6 +15,9 @@ import type { Inputs } from '../definitions/input-declarations.ts'
 import type { Run, Starter } from './runs.ts'
 import { stepBase, stepKey } from '../crew-contract/step-key.ts'
 
+/** As many steps as a list of ten thousand items has that takes some calls for each. */
+const KEPT_MAX = 100_000
+
 /** A run that is over, and where it came from. */
 interface Again {
   readonly automation: Automation
@@ -53,7 +56,7 @@ export async function startRetry(
       'The run is completed: there is nothing to retry. Name a step to continue from as from_step.',
     )
   }
-  const steps = await listSteps(sql, run.id)
+  const steps = await listSteps(sql, run.id, KEPT_MAX)
   const { tasks } = (await getVersionOf(sql, run.id)).definition
   const kept = stepsToKeep({ steps, tasks }, fromStep)
   const keys = kept.map(({ key, parent }) => ({ from: key, key, parent }))
@@ -82,7 +85,7 @@ export async function startFork(sql: Database, fork: Fork): Promise<string> {
   const version = await getVersionOf(sql, run.id)
   const { definition } = version
   const prepared = await prepareInputs(sql, { automation, definition, inputs: fork.inputs })
-  const steps = fromStep === undefined ? [] : await listSteps(sql, run.id)
+  const steps = fromStep === undefined ? [] : await listSteps(sql, run.id, KEPT_MAX)
   const { tasks } = definition
   const kept = fromStep === undefined ? [] : stepsToKeep({ steps, tasks }, fromStep)
   const bases = [stepBase(version.id, run.inputs), stepBase(version.id, prepared.inputs)] as const

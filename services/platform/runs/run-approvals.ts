@@ -5,6 +5,7 @@ import { PLATFORM, writeAudit } from '../audit/audit.ts'
 import { DECIDE_WITHIN_MINUTES, describeMinutes } from '../definitions/approval-decisions.ts'
 import type { ApprovalRequest, ApprovalTerms, Decision } from '../definitions/approval-decisions.ts'
 import { isUuid } from '../automations/automations.ts'
+import { answerStep } from './answer-step.ts'
 import type { Lease } from './run-queue.ts'
 
 /** The longest answer, in characters. */
@@ -146,20 +147,9 @@ async function settle(
     update run_approvals set decision = ${decision}, answer = ${answer}, decided_at = now(),
       decided_by = ${userId ?? null}
     where run_id = ${runId} and step_key = ${stepKey}`
-  const result = JSON.stringify({ decision, ...(text === undefined ? {} : { text }) })
-  await tx`
-    update run_steps set state = 'finished', ended_at = now(), result = ${result}::text::json
-    where run_id = ${runId} and step_key = ${stepKey}`
-  const event = JSON.stringify({ type: 'approval_decided', step: stepKey, task, decision })
-  await tx`
-    insert into execution_events (execution_id, attempt, position, event)
-    select e.id, e.attempt, coalesce((
-        select max(position) from execution_events
-        where execution_id = e.id and attempt = e.attempt), -1) + 1, ${event}::text::jsonb
-    from executions e where id = ${runId}`
-  await tx`
-    update executions set status = 'queued', available_at = now() where id = ${runId}`
-  await tx`notify execution_queued`
+  const result = { decision, ...(text === undefined ? {} : { text }) }
+  const event = { type: 'approval_decided', task, decision }
+  await answerStep(tx, { runId, stepKey, result, event })
 }
 
 interface Expired {
@@ -170,6 +160,11 @@ interface Expired {
   readonly undecided: Approval['undecided']
   readonly minutes: number
 }
+
+/** Holds while a run waits for a decision whose time is over. */
+export const hasExpiredApprovals = (sql: Queryable) => sql`
+  exists (select from run_approvals a join executions e on e.id = a.run_id
+    where a.decision is null and a.decide_by < now() and e.status = 'waiting')`
 
 /** Decides as it was agreed what nobody decided in time. Returns how many. */
 export async function expireApprovals(sql: Database): Promise<number> {

@@ -73,6 +73,9 @@ export async function loadRequest(
 const inflate = (content: Buffer): unknown =>
   JSON.parse(inflateRawSync(content, { maxOutputLength: PART_BYTES_MAX }).toString())
 
+/** Holds while there is something that deleted runs were asked. */
+export const hasSweptContents = (sql: Queryable) => sql`exists (select from swept_contents)`
+
 /**
  * Deletes what the deleted runs of a day were asked, and no other run of their organization and
  * that day. Returns how many days of organizations were looked at. Whoever writes parts of that day

@@ -64,6 +64,19 @@ export const RUN_ERRORS = {
     meaning: 'A condition took too long, or the model of a guardrail answered neither way.',
     remedy: 'A simpler condition, or another model for it.',
   },
+  task_timeout: {
+    meaning: 'A task, or an item of its list, took longer than its timeout_seconds.',
+    remedy: 'A higher timeout_seconds, a smaller task, a faster model, or retry.',
+  },
+  condition_unusable: {
+    meaning: 'The condition under which a task is done took too long.',
+    remedy: 'A simpler condition in when.',
+  },
+  list_unusable: {
+    meaning: 'There is no list at the path of for_each, or it is too long.',
+    remedy:
+      'Look at the input or the output that the message names; output_schema makes it a list.',
+  },
   approval_rejected: {
     meaning: 'A person rejected the output of a task, or did not decide in time.',
     remedy: 'Change the inputs or the task as the message says, and run it again.',

@@ -55,20 +55,19 @@ const LOOKS_MAX = 200
  * Takes up to `limit` runs that are due: queued ones, and those whose worker stopped renewing the
  * lease. Two workers never take the same one. Organizations take turns, those with the fewest runs
  * in progress first; so do the automations of each, and none exceeds its own limit. Where there is
- * nothing left to take, `onEmpty` is called with the time until there may be something again.
+ * nothing left to take, the idle worker is entered among those that are called for a run, and
+ * hears the time until there may be something again.
  */
 export async function takeRuns(
   sql: Queryable,
   limit: number,
-  onEmpty?: (nextMs: number) => void,
+  idle?: IdleWorker,
 ): Promise<LeasedRun[]> {
   const runs: LeasedRun[] = []
   const passed: number[] = []
   try {
     for (let looks = 0; looks < LOOKS_MAX && runs.length < limit; looks += 1) {
-      const { mayStart, nextMs } = await look(sql)
-      if (!mayStart) onEmpty?.(nextMs ?? Infinity)
-      if (!mayStart) break
+      if (!(await mayTake(sql, idle))) break
       const rows = await take(sql, Math.min(limit - runs.length, TAKEN_AT_ONCE), passed)
       if (rows.length === 0) break
       for (const row of rows) {
@@ -83,19 +82,40 @@ export async function takeRuns(
   return runs
 }
 
+/** A worker that is called when there is a run for it. */
+interface IdleWorker {
+  /** A channel of its own: `queue_` and a UUID. */
+  readonly channel: string
+  readonly onEmpty: (nextMs: number) => void
+}
+
+/** Returns false, and says when to look again, where no run may start. */
+async function mayTake(sql: Queryable, idle: IdleWorker | undefined): Promise<boolean> {
+  let found = await look(sql, idle)
+  // It was entered, or something became due: who queued a run before that could not call it.
+  if (!found.mayStart && (found.nextMs ?? Infinity) <= 0) found = await look(sql, idle)
+  if (!found.mayStart) idle?.onEmpty(found.nextMs ?? Infinity)
+  return found.mayStart
+}
+
 interface Look {
-  /** False: no run may start. A kickoff wakes all workers, and most find nothing. */
+  /** False: no run may start. */
   readonly mayStart: boolean
   /** Null: nothing is known to become due. */
   readonly nextMs: number | null
 }
 
 /** Counts what has changed since the last look. */
-async function look(sql: Queryable): Promise<Look> {
-  const [found] = await sql<[Look]>`
-    select may_start, next_ms from look_at_queue(${LOST_ATTEMPTS_MAX})`
+async function look(sql: Queryable, idle: IdleWorker | undefined): Promise<Look> {
+  const [found] = idle
+    ? await sql<[Look]>`
+        select may_start, next_ms from look_at_queue(${LOST_ATTEMPTS_MAX}, ${idle.channel})`
+    : await sql<[Look]>`select may_start, next_ms from look_at_queue(${LOST_ATTEMPTS_MAX})`
   return found
 }
+
+/** Has other workers called for runs instead of this one, until a look of it finds none again. */
+export const leaveQueue = (sql: Queryable, channel: string) => sql`select leave_queue(${channel})`
 
 /** A line that gave no run: others are taking what is in it, or it was closed meanwhile. */
 interface EmptyLine {
@@ -125,6 +145,14 @@ export interface LostRun extends RunFacts {
   readonly failure: Failure
 }
 
+const isGivenUp = (sql: Queryable) => sql`
+  status = 'running' and lease_due_at < now() and lease_expires_at < now()
+    and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX}`
+
+/** Holds while there are runs whose workers died too often. */
+export const hasLostRuns = (sql: Queryable) => sql`
+  exists (select from executions where ${isGivenUp(sql)})`
+
 /** Ends the runs whose workers died too often, and returns them. */
 export async function giveUpLostRuns(sql: Queryable): Promise<LostRun[]> {
   const failure: Failure = {
@@ -137,8 +165,7 @@ export async function giveUpLostRuns(sql: Queryable): Promise<LostRun[]> {
     with lost as (
       update executions set status = 'error', error = ${sql.json({ ...failure })},
         finished_at = now(), lease_id = null, lease_expires_at = null
-      where status = 'running' and lease_expires_at < now()
-        and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX}
+      where ${isGivenUp(sql)}
       returning id, attempt, inputs, queued_at, deployment_id, project_version_id, error)
     select l.id, l.attempt, l.inputs, l.queued_at, l.error as failure, d.automation_id,
       d.name as automation_name, d.slug, d.organization_id, v.definition
@@ -174,7 +201,7 @@ export async function releaseRun(
       update executions set status = 'queued', lease_id = null, lease_expires_at = null
         ${available}
       where id = ${id} and lease_id = ${leaseId} returning id)
-    select pg_notify('execution_queued', '') from released`
+    select call_workers() from released`
   return released.length > 0
 }
 
@@ -188,7 +215,7 @@ export async function putBackRun(sql: Queryable, { id, leaseId }: Lease): Promis
       update executions set status = 'queued', lease_id = null, lease_expires_at = null,
         attempt = attempt - 1, started_at = case when attempt > 1 then started_at end
       where id = ${id} and lease_id = ${leaseId} returning id)
-    select pg_notify('execution_queued', '') from back`
+    select call_workers() from back`
   return back.length > 0
 }
 

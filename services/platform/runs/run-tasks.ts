@@ -6,7 +6,7 @@ export interface RunTask {
   readonly task: string
   readonly agent: string | null
   /** A task that a run ended in the middle of has the status of the run. */
-  readonly status: 'pending' | Exclude<RunStatus, 'queued' | 'waiting'>
+  readonly status: 'pending' | 'skipped' | Exclude<RunStatus, 'queued' | 'waiting'>
   /** The attempt at the run that performed it; null while it is pending. */
   readonly attempt: number | null
   readonly startedAt: Date | null
@@ -21,6 +21,7 @@ interface Row {
   readonly type: 'task_started' | 'task_completed' | null
   readonly attempt: number
   readonly output: string | null
+  readonly skipped: string | null
   readonly at: Date
 }
 
@@ -30,15 +31,17 @@ interface Row {
  */
 export async function listRunTasks(sql: Queryable, run: Run): Promise<RunTask[]> {
   const rows = await sql<Row[]>`
-    select task, agent, type, attempt, output, at from (
+    select task, agent, type, attempt, output, skipped, at from (
       select planned.place, 0 as number, t ->> 'key' as task, t ->> 'agent' as agent,
-        null::text as type, null::int as attempt, null::text as output, null::timestamptz as at
+        null::text as type, null::int as attempt, null::text as output, null::text as skipped,
+        null::timestamptz as at
       from executions e join project_versions v on v.id = e.project_version_id,
         jsonb_array_elements(v.definition -> 'tasks') with ordinality as planned (t, place)
       where e.id = ${run.id}
       union all
       (select distinct on (event ->> 'task', event ->> 'type') null, number, event ->> 'task',
-        event ->> 'agent', event ->> 'type', attempt, event ->> 'output', recorded_at
+        event ->> 'agent', event ->> 'type', attempt, event ->> 'output', event ->> 'skipped',
+        recorded_at
       from events_of_tasks(${run.id}) where event ->> 'task' is not null
       order by event ->> 'task', event ->> 'type', number desc)) known
     order by place, number`
@@ -58,10 +61,11 @@ const untold = ({ task, agent }: Row): RunTask => ({
 })
 
 function follow(known: RunTask, row: Row, run: Run): RunTask {
-  const { type, agent, attempt, output, at } = row
+  const { type, agent, attempt, output, skipped, at } = row
   if (type === null) return known
   if (type === 'task_completed') {
-    return { ...known, status: 'completed', attempt, finishedAt: at, output }
+    const status = skipped === null ? 'completed' : 'skipped'
+    return { ...known, status, attempt, finishedAt: at, output }
   }
   const status = isEnded(run.status) ? run.status : 'running'
   return {
@@ -74,6 +78,10 @@ function follow(known: RunTask, row: Row, run: Run): RunTask {
     output: null,
   }
 }
+
+/** Counts the tasks that a run has behind it: done, or skipped. */
+export const countDone = (tasks: readonly RunTask[]): number =>
+  tasks.filter(({ status }) => status === 'completed' || status === 'skipped').length
 
 const isEnded = (status: RunStatus): status is 'completed' | 'error' | 'stopped' =>
   status !== 'queued' && status !== 'running' && status !== 'waiting'

@@ -39,7 +39,15 @@ export const ORIGIN_ACTIONS = ['retry', 'fork', 'rerun'] as const
 type OriginAction = (typeof ORIGIN_ACTIONS)[number]
 
 /** What runs are started by: the automation API, a page, the designer API, … */
-export const TRIGGERS = ['api', 'console', 'designer', 'assistant', 'schedule', 'event'] as const
+export const TRIGGERS = [
+  'api',
+  'console',
+  'designer',
+  'assistant',
+  'schedule',
+  'event',
+  'run',
+] as const
 /** What a run was started by. */
 export type Trigger = (typeof TRIGGERS)[number]
 
@@ -156,6 +164,10 @@ async function findEarlier(
   return earlier
 }
 
+/** Holds while there are expired idempotency keys. */
+export const hasExpiredKeys = (sql: Queryable) => sql`
+  exists (select from kickoff_keys where created_at < now() - interval '24 hours')`
+
 /** Deletes expired idempotency keys, at most 1,000 at a time; returns how many. */
 export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
   const { count } = await sql`
@@ -223,7 +235,10 @@ export async function listRuns(
     where deployment_id = ${deploymentId} order by queued_at desc, id limit ${limit}`
 }
 
-/** Stops a run that is not over; its worker is notified. Returns false when it was over already. */
+/**
+ * Stops a run that is not over, and those that it waits for; their workers are notified. Returns
+ * false when it was over already.
+ */
 export async function stopRun(sql: Queryable, id: string): Promise<boolean> {
   const stopped = await sql`
     with stopped as (
@@ -231,5 +246,11 @@ export async function stopRun(sql: Queryable, id: string): Promise<boolean> {
         lease_id = null, lease_expires_at = null
       where id = ${id} and status in ('queued', 'running', 'waiting') returning id)
     select pg_notify('execution_stopped', id::text) from stopped`
-  return stopped.length > 0
+  if (stopped.length === 0) return false
+  // Nobody needs what it waits for.
+  const awaited = await sql<{ id: string }[]>`
+    select called_id as id from run_calls
+    where caller_id = ${id} and settled_at is null and called_id is not null`
+  for (const called of awaited) await stopRun(sql, called.id)
+  return true
 }

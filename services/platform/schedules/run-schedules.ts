@@ -24,6 +24,10 @@ interface ScheduleTurn {
   readonly queue?: QueueRoom | undefined
 }
 
+/** Holds while the time of a schedule has come. */
+export const hasDueSchedules = (sql: Queryable) => sql`
+  exists (select from schedules where next_at <= now())`
+
 /**
  * Starts the runs whose time has come, at most 100. A run and the step to the next time are one
  * transaction, in which nobody else has the schedule: however many workers there are and whenever

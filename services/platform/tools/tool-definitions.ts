@@ -133,13 +133,21 @@ const fetchTool = closedObject({
   ...common,
 })
 
+const automation = closedObject({
+  type: v.literal('automation'),
+  /** The slug of the automation of the same organization that a call starts. */
+  automation: v.pipe(text(52), v.regex(/^[a-z0-9-]+$/, 'must be the slug of an automation')),
+  /** Written when the version is published. */
+  pinned: v.optional(closedObject({ description: text(8192), input_schema: inputSchema })),
+})
+
 const BUILT_IN_TYPES = ['time', 'calculator', 'json_query'] as const
 const builtIn = BUILT_IN_TYPES.map((type) => closedObject({ type: v.literal(type) }))
 
 /** The types that a tool may have. */
-const TOOL_TYPES = ['mcp', 'http', 'fetch', ...BUILT_IN_TYPES] as const
+const TOOL_TYPES = ['mcp', 'http', 'fetch', 'automation', ...BUILT_IN_TYPES] as const
 
-const tool = v.variant('type', [mcp, http, fetchTool, ...builtIn], ({ path }) =>
+const tool = v.variant('type', [mcp, http, fetchTool, automation, ...builtIn], ({ path }) =>
   path?.at(-1)?.key === 'type' ? `must be one of ${TOOL_TYPES.join(', ')}` : 'must be an object',
 )
 /** A tool of a version. */

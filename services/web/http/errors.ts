@@ -2,6 +2,7 @@ import type { Context, ErrorHandler } from 'hono'
 import { isDatabaseUnavailable } from '../../shared/postgres/failures.ts'
 import { AppError, toAppError } from '../../shared/errors.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
+import { TOKEN_PATH, tokenErrorResponse } from '../api/workloads/token-errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 import { createRefusals } from '../gate/callers/refusals.ts'
 import { errorPage, notFoundPage } from '../console/frame/error-page.ts'
@@ -43,6 +44,7 @@ export function answerError(deps: WebDeps): ErrorHandler<WebApp> {
       log.error({ request_id: requestId, err: error.cause ?? error }, 'request failed')
     }
     if (error.code === 'forbidden') recordRefusal(c, actor)
+    if (c.req.path === TOKEN_PATH) return tokenErrorResponse(error)
     if (apis.some((api) => c.req.path.startsWith(api))) return problemResponse(error, requestId)
     return c.html(errorPage({ error, requestId, session }), error.status, error.headers)
   }

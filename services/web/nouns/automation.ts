@@ -26,6 +26,12 @@ export const automation: Parent<Automation> = {
   head: (owner, texts) => automationHead({ automation: owner, tab: 'integrate', ...texts }),
 }
 
+/** What belongs to an automation, in its tab *Design*. */
+export const designOfAutomation: Parent<Automation> = {
+  ...automation,
+  head: (owner, texts) => automationHead({ automation: owner, tab: 'design', ...texts }),
+}
+
 /** The inputs that are kept for runs of an automation, by name. */
 export const inputsByName = v.optional(
   v.pipe(

@@ -95,6 +95,10 @@ const fields = {
     control: json({ rows: 2 }),
   }),
   test_url: perhapsText('Test address', 'Answers a GET with the token by 2xx while it is good.'),
+  audience: perhapsText(
+    'Audience',
+    'For the kind identity: whom the identity of a run is for, as the receiver asks for it.',
+  ),
   header: perhapsText('Header', 'That the token goes into. Null: Authorization.'),
   prefix: perhapsText('Word before the token', 'Null: Bearer. An empty text: none.'),
   token: field(v.optional(v.string(TEXT)), {
@@ -136,6 +140,7 @@ function valuesOf({ name, provider, hosts, ...given }: Given): Values<typeof fie
     token_endpoint_auth_method: settings.token_endpoint_auth_method ?? null,
     scopes: [...(settings.scopes ?? [])],
     parameters: { ...settings.parameters },
+    audience: settings.audience ?? null,
     header: settings.header ?? null,
     prefix: settings.prefix ?? null,
     token: given.token,

@@ -1,8 +1,11 @@
 import type { Resource } from '../resources/declaration.ts'
 import { alerts } from './alerts.ts'
+import { caseSets } from './case-sets.ts'
 import { connections } from './connections.ts'
 import { environmentVariables } from './environment-variables.ts'
+import { evaluations } from './evaluations.ts'
 import { featureFlags } from './feature-flags.ts'
+import { gates } from './gates.ts'
 import { gitSources } from './git-sources.ts'
 import { invitations } from './invitations.ts'
 import { llmConnections } from './llm-connections.ts'
@@ -19,13 +22,18 @@ import { traceTokens } from './trace-tokens.ts'
 import { triggers } from './triggers.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
+import { workloadRules } from './workload-rules.ts'
 
 /** What people and programs set, each declared once. */
 export const NOUNS: readonly Resource[] = [
   schedules,
   webhooks,
   triggers,
+  workloadRules,
   replays,
+  evaluations,
+  gates,
+  caseSets,
   ownCrews,
   environmentVariables,
   gitSources,

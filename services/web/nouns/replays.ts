@@ -13,14 +13,13 @@ import type { Replay, ReplayFields } from '../../platform/replays/replays.ts'
 import { getRunVersion } from '../../platform/projects/project-versions.ts'
 import { whole } from '../../shared/whole.ts'
 import { integer, moment, perhapsMoment, text as words } from '../api/openapi/parts.ts'
-import { automationHead } from '../console/frame/automation-tabs.ts'
 import { plural } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
 import { replaySection } from '../console/replays/replay-section.ts'
 import { choice, lines, number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
-import { automation } from './automation.ts'
+import { designOfAutomation } from './automation.ts'
 
 const VERSION_MAX = 2 ** 31 - 1
 const LAST_DEFAULT = 20
@@ -71,10 +70,7 @@ const fields = {
 export const replays = resource<Automation, ReplayFields, Replay, typeof fields>({
   kind: 'replay',
   id: 'uuid',
-  under: {
-    ...automation,
-    head: (owner, texts) => automationHead({ automation: owner, tab: 'design', ...texts }),
-  },
+  under: designOfAutomation,
   most: REPLAYS_MAX,
   fields,
   values: ({ version, last, status, ofVersion, kickoffIds }) => ({

@@ -20,8 +20,6 @@ import { LOOK_SECONDS, reconcileCrew } from './reconcile-crew.ts'
 const CONCURRENCY = 16
 /** Finds crews whose time has come, and covers a lost notification. */
 const POLL_MS = 5000
-/** One look follows all runs that were queued in this time. */
-const SLEEPERS_MS = 500
 /** The wait after trouble that is not the crew's fault. */
 const TROUBLE_SECONDS = 30
 
@@ -69,28 +67,16 @@ export function startReconciler({ pollMs = POLL_MS, ...deps }: ReconcilerDeps): 
     log,
   })
   const { wake } = loop
-  let waking: NodeJS.Timeout | undefined
-  function wakeSoon(): void {
-    waking = undefined
-    wake()
-  }
   const changed = (id: string): void => {
     passes.get(id)?.()
     wake()
   }
-  const stopListening = [
-    listen(sql, { channel: 'crew_deployments', hear: changed, onOpen: wake, log }),
-    // A run may wait for a crew that sleeps, and takes longer to come up.
-    listen(sql, {
-      channel: 'execution_queued',
-      hear: () => void (waking ??= setTimeout(wakeSoon, SLEEPERS_MS)),
-      log,
-    }),
-  ]
+  // A run that is queued for a crew that sleeps counts as a change of it.
+  const changes = { channel: 'crew_deployments', hear: changed, onOpen: wake, log }
+  const stopListening = listen(sql, changes)
   return {
     async stop() {
-      for (const stop of stopListening) stop()
-      clearTimeout(waking)
+      stopListening()
       await loop.stop(0)
       await host?.stop()
     },

@@ -8,6 +8,7 @@ import { crewTokens } from '../../shared/crew-token.ts'
 import type { SecretKeys } from '../../shared/crew-token.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
+import type { KeptConnections } from '../../shared/http/post-lines.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { callCrew } from '../run/call-crew.ts'
@@ -29,6 +30,8 @@ export interface ReplayDeps extends SecretKeys {
   readonly log: Log
   readonly handFiles: HandFiles
   readonly crewPatienceMs: number
+  /** @default each replay has a connection of its own to its crew */
+  readonly pool?: KeptConnections
 }
 
 /**
@@ -90,6 +93,7 @@ const surroundings = (deps: ReplayDeps, taken: TakenReplay, { pause }: LoopSigna
         deps.handFiles(taken.runId, use)
     : undefined,
   patienceMs: deps.crewPatienceMs,
+  pool: deps.pool,
   pause,
 })
 

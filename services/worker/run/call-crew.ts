@@ -10,8 +10,8 @@ import { openCrew } from './open-crew.ts'
 import type { CrewCall, CrewStream } from './open-crew.ts'
 import { openCommits } from './open-commits.ts'
 
-/** Far beyond the events of a crew's at most 100 tasks, with some hundred calls each. */
-const EVENTS_MAX = 200_000
+/** Far beyond the events of a list of 10,000 items, with some ten calls each. */
+const EVENTS_MAX = 1_000_000
 /** The time that a crew which is being replaced has, to be there again. */
 const REPLACED_DELAY_SECONDS = 2
 
@@ -92,6 +92,7 @@ async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
       const ending = events.map(endingOf).find((each) => each !== undefined)
       if (ending) {
         await commits.settle()
+        stream.end()
         return ending
       }
     }
@@ -162,6 +163,10 @@ export function endingOf(event: CrewEvent | OtherEvent): Ending | undefined {
   if (event.type === 'approval_requested') {
     const { step, task, output } = event
     return { outcome: 'waiting', approval: { step, task, output } }
+  }
+  if (event.type === 'run_requested') {
+    const { step, automation, inputs } = event
+    return { outcome: 'waiting', call: { step, automation, inputs } }
   }
   if (event.type === 'failed') return { outcome: 'error', failure: event.error }
   if (event.type !== 'crew_completed') return undefined

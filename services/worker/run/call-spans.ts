@@ -7,6 +7,7 @@ import type {
   ToolCallEvent,
   CrewMessage,
 } from '../../platform/crew-contract/crew-protocol.ts'
+import { isRepetition } from '../../platform/crew-contract/step-key.ts'
 import type { RunFacts } from '../../platform/runs/run-queue.ts'
 import type { Failure } from '../../platform/runs/runs.ts'
 
@@ -25,8 +26,10 @@ export interface OpenTask {
 
 type StepStarted = Extract<CrewEvent, { type: 'step_started' }>
 
-/** A call of a tool that goes on. */
-interface OpenTool {
+type StepEnded = Extract<CrewEvent, { type: 'step_finished' | 'step_failed' }>
+
+/** A call of a tool that goes on, or a task once more: for an item, or another try. */
+interface OpenPart {
   readonly begun: StepStarted
   span: Span | undefined
 }
@@ -40,35 +43,54 @@ interface CallTracing {
 
 /** Turns the calls of models and tools into spans, each below what it is a part of. */
 export function traceCalls({ start, run, tasks }: CallTracing) {
-  const tools = new Map<string, OpenTool>()
+  const parts = new Map<string, OpenPart>()
 
-  /** The span of a tool that does its work by steps begins with the first of them. */
-  function around({ parent = '', task }: LlmCallEvent | ToolCallEvent): Span | undefined {
-    const tool = tools.get(parent)
-    if (!tool) return tasks.get(task)?.span
-    const { name, at } = tool.begun
-    const options = { startTime: new Date(at) }
-    return (tool.span ??= start(`execute_tool ${name}`, tasks.get(task)?.span, options))
+  /** The span of what does its work by steps begins with the first of them. */
+  function around(whole = '', task = ''): Span | undefined {
+    const part = parts.get(whole)
+    if (!part) return tasks.get(task)?.span
+    const { kind, name, at, parent } = part.begun
+    const options = { startTime: new Date(at), attributes: { task_key: task } }
+    const title = kind === 'tool' ? `execute_tool ${name}` : name
+    return (part.span ??= start(title, around(parent, task), options))
+  }
+
+  function begin(event: StepStarted): void {
+    const { kind, step, path } = event
+    if (kind !== 'tool' && !isRepetition(kind, path)) return
+    parts.set(step, { begun: event, span: undefined })
+  }
+
+  /** A call of a tool ends by its own event. */
+  function finish(event: StepEnded): void {
+    const part = parts.get(event.step)
+    if (part?.begun.kind !== 'task') return
+    endSpan(part.span, new Date(event.at), event.type === 'step_failed' ? event.error : undefined)
+    parts.delete(event.step)
+  }
+
+  function add(event: LlmCallEvent | ToolCallEvent): void {
+    const { name, kind, attributes } =
+      event.type === 'llm_call' ? describeLlmCall(event) : describeToolCall(event)
+    const role = roleOf(run, event.agent, tasks.get(event.task))
+    const known = { 'gen_ai.agent.name': role, ...attributes }
+    const begun = parts.get(event.step ?? '')?.span?.setAttributes(known)
+    const options = { kind, startTime: new Date(event.started_at), attributes: known }
+    const span = begun ?? start(name, around(event.parent, event.task), options)
+    endSpan(span, new Date(event.ended_at), event.error)
+    parts.delete(event.step ?? '')
   }
 
   return {
-    begin(event: StepStarted): void {
-      if (event.kind === 'tool') tools.set(event.step, { begun: event, span: undefined })
-    },
-    add(event: LlmCallEvent | ToolCallEvent): void {
-      const { name, kind, attributes } =
-        event.type === 'llm_call' ? describeLlmCall(event) : describeToolCall(event)
-      const role = roleOf(run, event.agent, tasks.get(event.task))
-      const known = { 'gen_ai.agent.name': role, ...attributes }
-      const begun = tools.get(event.step ?? '')?.span?.setAttributes(known)
-      const options = { kind, startTime: new Date(event.started_at), attributes: known }
-      const span = begun ?? start(name, around(event), options)
-      endSpan(span, new Date(event.ended_at), event.error)
-      tools.delete(event.step ?? '')
+    /** Takes any event, and leaves what is of no call. */
+    follow(event: CrewEvent): void {
+      if (event.type === 'step_started') begin(event)
+      if (event.type === 'step_finished' || event.type === 'step_failed') finish(event)
+      if (event.type === 'llm_call' || event.type === 'tool_call') add(event)
     },
     /** Ends the calls that go on. */
     end(at: Date, failure?: Failure): void {
-      for (const { span } of tools.values()) endSpan(span, at, failure)
+      for (const { span } of parts.values()) endSpan(span, at, failure)
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { BudgetStop } from '../../platform/budgets/budget-stops.ts'
 import type { ApprovalRequest } from '../../platform/definitions/approval-decisions.ts'
+import type { RunRequest } from '../../platform/runs/called-runs.ts'
 import type { RunErrorCode } from '../../platform/runs/run-errors.ts'
 import type { Failure, Usage } from '../../platform/runs/runs.ts'
 
@@ -7,13 +8,14 @@ import type { Failure, Usage } from '../../platform/runs/runs.ts'
  * The end of an attempt at a run, named by what becomes of the run. `completed` and `error`: it is
  * over. `retried`: its crew broke in the middle, nobody knows how far it came, and the attempt
  * counts as lost. `released`: it is handed over to another worker or to the next crew, and the
- * attempt does not count as lost. `waiting`: it waits for a person or a budget, and nobody holds
- * it. `revoked`: it no longer belongs to this worker.
+ * attempt does not count as lost. `waiting`: it waits for a person, a budget or another run, and
+ * nobody holds it. `revoked`: it no longer belongs to this worker.
  */
 export type Ending =
   | { readonly outcome: 'completed'; readonly output: string; readonly usage: Usage }
   | { readonly outcome: 'waiting'; readonly approval: ApprovalRequest }
   | { readonly outcome: 'waiting'; readonly budget: BudgetStop }
+  | { readonly outcome: 'waiting'; readonly call: RunRequest }
   | { readonly outcome: 'error' | 'retried' | 'revoked'; readonly failure: Failure }
   | { readonly outcome: 'released'; readonly failure: Failure; readonly delaySeconds: number }
 

@@ -1,6 +1,7 @@
 import type { Booking } from '../../platform/budgets/budget-booking.ts'
 import type { PlannedCall } from '../../platform/budgets/budget-ledger.ts'
 import { excerpt } from '../../platform/crew-contract/event-text.ts'
+import { isRepetition } from '../../platform/crew-contract/step-key.ts'
 import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
@@ -15,6 +16,7 @@ import type { RequestPart, RequestRecord } from '../../platform/runs/run-content
 import type { JournalEntries, StepRecord } from '../../platform/runs/journal-entries.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
+import { isObject } from '../../shared/is-object.ts'
 import type { Log } from '../../shared/log.ts'
 import { endingOf } from './call-crew.ts'
 import type { Ending } from './ending.ts'
@@ -210,10 +212,26 @@ function ended(
   step: StepRecord | undefined,
 ): ProgressEvent | undefined {
   if (!step || !isAnnounced(step) || isMadeCall(event, step)) return undefined
-  const { kind, name, startedAt, endedAt, error } = step
+  const { kind, name, startedAt, endedAt, error = failureIn(event) } = step
   const { type, seq, at } = event
   const times = { started_at: startedAt, ended_at: endedAt }
-  return { type, seq, at, step: step.key, kind, name, ...times, ...(error && { error }) }
+  return {
+    type,
+    seq,
+    at,
+    step: step.key,
+    kind,
+    name,
+    ...times,
+    ...(error === undefined ? {} : { error }),
+  }
+}
+
+/** A try that another one follows finishes with its failure. */
+function failureIn(event: CrewEvent): unknown {
+  return event.type === 'step_finished' && isObject(event.result)
+    ? event.result['failure']
+    : undefined
 }
 
 function shortened(event: LlmCallEvent | ToolCallEvent): ProgressEvent {
@@ -234,7 +252,8 @@ const isMadeCall = (event: CrewEvent, { kind }: StepRecord): boolean =>
   event.type === 'step_finished' && kind === 'tool'
 
 const isAnnounced = (step: StepRecord | undefined): boolean =>
-  step?.kind === 'tool' || step?.kind === 'approval'
+  step !== undefined &&
+  (step.kind === 'tool' || step.kind === 'approval' || isRepetition(step.kind, step.path))
 
 /** The event of a file as the run's page and its callers see it: the content has an address. */
 function announceArtifact({ content, name, ...event }: ArtifactEvent): ProgressEvent {

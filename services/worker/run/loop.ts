@@ -5,7 +5,6 @@ import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const GIVE_UP_EVERY_MS = 10_000
 /** The pause after a look that failed. */
 const RETRY_MS = 2000
 /**
@@ -13,17 +12,17 @@ const RETRY_MS = 2000
  * A worker that waits for work looks at once.
  */
 const PACE_MS = 10
-/** Up to so much later a call to work is answered, so that not all workers look at once. */
+/** Up to so much later a call to all is answered, so that not all look at once. */
 const JITTER_MS = 2
-/** The same for one whom others forestall. */
-const JITTER_MAX_MS = 32
+/** So much later a second worker looks for the same work: the first has it then, if it lives. */
+const SECOND_MS = 20
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
   /** Takes work; calls `rest` with the time for which there will be none. */
   readonly take: (limit: number, rest: (ms: number) => void) => Promise<Work[]>
-  /** Ends what workers were lost with too often. */
-  readonly giveUp?: () => Promise<number>
+  /** Calls other workers instead of this one, until a look finds nothing again. */
+  readonly passOn?: () => Promise<unknown>
   readonly run: (work: Work, signals: LoopSignals) => Promise<void>
   /** Puts back what was taken and not begun. */
   readonly putBack: (work: Work) => Promise<unknown>
@@ -50,6 +49,8 @@ export interface LoopSignals {
 export interface Loop {
   /** Looks at the queue, a little later than others. */
   readonly wake: () => void
+  /** Looks for work that one other worker knows of at most: without room, it passes the call on. */
+  readonly call: (which: string) => void
   readonly running: () => number
   /** The time since the last look at the queue ended, successful or not. */
   readonly idleMs: () => number
@@ -64,13 +65,12 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   const { signals, end } = createSignals(concurrency)
   const bell = createBell()
   const places = watchPlaces(bell, running, deps)
-  const giveUp = nowAndThen(deps)
-  let stopping = false
+  const { isStopping } = places
   let cameRoundAt = performance.now()
 
   function begin(work: Work): void {
     // What a look brings after the worker was stopped goes back into the queue.
-    const ending = (stopping ? deps.putBack(work) : deps.run(work, signals))
+    const ending = (isStopping() ? deps.putBack(work) : deps.run(work, signals))
       // Its lease runs out, and another worker takes it over.
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
       .finally(() => {
@@ -84,12 +84,12 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   async function look(): Promise<number> {
     let sleepMs = pollMs
     try {
-      await giveUp()
-      const room = stopping ? 0 : concurrency - running.size
+      const limit = places.room()
       const rest = (ms: number): void => void (sleepMs = Math.min(ms, pollMs))
-      const found = room > 0 ? await deps.take(room, rest) : []
-      places.looked(found.length, room)
+      const looked = places.look()
+      const found = limit > 0 ? await deps.take(limit, rest) : []
       for (const work of found) begin(work)
+      looked(found.length === limit)
     } catch (thrown) {
       sleepMs = Math.min(pollMs, RETRY_MS)
       log.warn({ reason: toError(thrown).message }, 'the queue cannot be read; trying again')
@@ -98,75 +98,86 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   }
 
   async function goRound(): Promise<void> {
-    while (!stopping) {
+    while (!isStopping()) {
       const [sleepMs] = await Promise.all([look(), sleep(PACE_MS)])
       cameRoundAt = performance.now()
-      if (!stopping) await bell.wait(sleepMs)
+      if (!isStopping()) await bell.wait(sleepMs)
     }
   }
 
   const ended = goRound()
   return {
     wake: places.wake,
+    call: places.call,
     running: () => running.size,
     idleMs: () => performance.now() - cameRoundAt,
     async stop(drainMs) {
-      stopping = true
-      bell.ring()
-      await end(drainMs, () => ended.then(() => Promise.all(running)))
+      places.stop()
+      await end(drainMs, () => ended.then(() => Promise.all([places.passOn(), ...running])))
     },
   }
 }
 
-/** Returns what gives lost work up, when it was not asked to a moment ago. */
-function nowAndThen({ giveUp, log }: Pick<LoopDeps<unknown>, 'giveUp' | 'log'>) {
-  let gaveUpAt = -Infinity
-  return async (): Promise<void> => {
-    if (!giveUp || performance.now() - gaveUpAt <= GIVE_UP_EVERY_MS) return
-    gaveUpAt = performance.now()
-    const lost = await giveUp()
-    if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
-  }
-}
-
 /** Rings the bell for places that became free, and for work that came. */
-function watchPlaces(
-  bell: Bell,
-  running: ReadonlySet<unknown>,
-  { concurrency, gatherMs = 0 }: Pick<LoopDeps<unknown>, 'concurrency' | 'gatherMs'>,
-) {
+function watchPlaces<Work>(bell: Bell, running: ReadonlySet<unknown>, deps: LoopDeps<Work>) {
+  const { concurrency, gatherMs = 0 } = deps
   /** The last look found work for all places. */
   let hasMore = false
   let gathering: NodeJS.Timeout | undefined
-  /** Few workers are enough for little work: those that find some when they are called. */
-  let jitterMs = JITTER_MS
-  let calling: NodeJS.Timeout | undefined
+  let answering: NodeJS.Timeout | undefined
+  /** The next look is for a call that no other worker may have heard. */
   let isCalled = false
+  let stopping = false
+  const room = (): number => (stopping ? 0 : concurrency - running.size)
   function ring(): void {
     clearTimeout(gathering)
     gathering = undefined
     bell.ring()
   }
   function answer(): void {
-    calling = undefined
-    isCalled = true
+    answering = undefined
     ring()
   }
+  function wake(afterMs = Math.random() * JITTER_MS): void {
+    if (room() > 0) answering ??= setTimeout(answer, afterMs)
+    else hasMore = true
+  }
   return {
-    looked: (found: number, room: number): void => {
-      hasMore = found === room
-      if (isCalled) jitterMs = found > 0 ? JITTER_MS : Math.min(2 * jitterMs, JITTER_MAX_MS)
+    room,
+    isStopping: () => stopping,
+    stop: (): void => {
+      stopping = true
+      ring()
+    },
+    /** Begins a look; what it returns ends it, with whether all places were filled. */
+    look: () => {
+      const wasCalled = isCalled
       isCalled = false
+      return (isFull: boolean): void => {
+        hasMore = isFull
+        if (wasCalled && isFull) void passOn(deps)
+      }
     },
     freed: (): void => {
       if (!hasMore || running.size <= concurrency / 2) ring()
       else gathering ??= setTimeout(ring, gatherMs)
     },
-    wake: (): void => {
-      if (running.size < concurrency) calling ??= setTimeout(answer, Math.random() * jitterMs)
-      else hasMore = true
+    wake: () => wake(),
+    call: (which: string): void => {
+      isCalled = room() > 0
+      if (!isCalled) void passOn(deps)
+      if (isCalled && which === '') ring()
+      else wake(SECOND_MS)
     },
+    passOn: () => passOn(deps),
   }
+}
+
+/** Never raises: who is not called looks by the clock. */
+async function passOn<Work>({ passOn, log }: LoopDeps<Work>): Promise<void> {
+  await passOn?.().catch((thrown: unknown) => {
+    log.warn({ reason: toError(thrown).message }, 'a call to the queue could not be passed on')
+  })
 }
 
 function createSignals(concurrency: number) {

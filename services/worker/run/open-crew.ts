@@ -14,7 +14,7 @@ import { backoffMs } from '../../shared/backoff.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { postLines } from '../../shared/http/post-lines.ts'
-import type { LineAnswer } from '../../shared/http/post-lines.ts'
+import type { KeptConnections, LineAnswer } from '../../shared/http/post-lines.ts'
 import { readLines } from '../../shared/http/read-lines.ts'
 import { listCapabilities, UNAVAILABLE } from './describe-crew.ts'
 import type { Describe } from './describe-crew.ts'
@@ -36,6 +36,8 @@ export interface CrewCall {
   readonly request: JournaledKickoff
   /** For runs without finished steps. @default asks each time */
   readonly describe?: Describe | undefined
+  /** @default a connection of its own */
+  readonly pool?: KeptConnections | undefined
   /** Lends the files that the inputs name to a call. @default there are none */
   readonly withFiles?:
     | (<Result>(use: (files: KickoffFiles) => Promise<Result>) => Promise<Result>)
@@ -57,7 +59,7 @@ type Opened =
 type Answer = Opened | { readonly unavailable: string; readonly isSlow?: boolean }
 
 /** The lines of a crew, and what it is told meanwhile. */
-export interface CrewStream extends Pick<LineAnswer, 'body' | 'tell' | 'close'> {
+export interface CrewStream extends Pick<LineAnswer, 'body' | 'tell' | 'end' | 'close'> {
   /** The crew reports steps, and waits until they are committed. */
   readonly isJournaled: boolean
 }
@@ -194,7 +196,7 @@ function documentOf(request: JournaledKickoff, isJournaled: boolean): string {
 }
 
 async function send(
-  { url, signal }: CrewCall,
+  { url, pool, signal }: CrewCall,
   token: string,
   kickoff: { readonly document: string; readonly keepAliveMs: number | undefined },
 ): Promise<LineAnswer> {
@@ -202,6 +204,7 @@ async function send(
   const post = {
     url: new URL(`${url.replace(/\/+$/, '')}/kickoff`),
     token,
+    pool,
     ...kickoff,
     signal: AbortSignal.any([signal, cut.signal]),
   }

@@ -6,6 +6,7 @@ import { loadJournal } from '../../platform/runs/run-steps.ts'
 import { crewTokens } from '../../shared/crew-token.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
+import type { KeptConnections } from '../../shared/http/post-lines.ts'
 import type { Log } from '../../shared/log.ts'
 import { isDatabaseUnavailable } from '../../shared/postgres/failures.ts'
 import { callCrew } from './call-crew.ts'
@@ -50,6 +51,8 @@ export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps
   readonly handFiles: HandFiles
   /** @default asks crews each time */
   readonly describe?: Describe
+  /** @default each run has a connection of its own to its crew */
+  readonly pool?: KeptConnections
   readonly texts: Pick<TextRelay, 'attend' | 'pass'>
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
@@ -133,6 +136,7 @@ const surroundings = (
   tokens: crewTokens(deps, run.crewAutomationId),
   withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
   describe: deps.describe,
+  pool: deps.pool,
   patienceMs: deps.crewPatienceMs,
   silenceMs: deps.silenceMs,
   onOpen(tell, ended) {

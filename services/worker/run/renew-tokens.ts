@@ -83,7 +83,7 @@ async function renewToken(
 ): Promise<HandedConnections[string] | 'ended' | undefined> {
   const connectionId = ids[name] ?? ''
   try {
-    return toHanded(await getConnectionToken(oauth, connectionId, signal))
+    return toHanded(await getConnectionToken(oauth, { connectionId, runId, signal }))
   } catch (thrown) {
     signal.throwIfAborted()
     const facts = { kickoff_id: runId, connection_id: connectionId }

@@ -37,7 +37,7 @@ type Resolved = ResolvedConnections | { readonly failure: RunFailure }
  */
 export async function resolveConnections(
   deps: ConnectionDeps,
-  run: Pick<LeasedRun, 'organizationId' | 'definition'>,
+  run: Pick<LeasedRun, 'id' | 'organizationId' | 'definition'>,
   signal: AbortSignal,
 ): Promise<Resolved> {
   const uses = connectedTools(run.definition.tools)
@@ -47,7 +47,11 @@ export async function resolveConnections(
   const missing = uses.find((use) => !found.some(({ name }) => name === use.connection))
   if (missing) return { failure: notThere(missing) }
   const results = await Promise.all(
-    found.map(async ({ id, name }) => ({ id, name, token: await tokenOf(deps, { id, signal }) })),
+    found.map(async ({ id, name }) => ({
+      id,
+      name,
+      token: await tokenOf(deps, { connectionId: id, runId: run.id, signal }),
+    })),
   )
   for (const { name, token } of results) {
     if (token instanceof AppError) return { failure: unusable(name, token) }
@@ -78,19 +82,21 @@ export function toHanded(token: ConnectionToken): HandedConnections[string] {
 const PASSING: readonly string[] = ['unavailable', 'timeout', 'bad_gateway']
 
 interface Asked {
-  readonly id: string
+  readonly connectionId: string
+  readonly runId: string
   readonly signal: AbortSignal
 }
 
 async function tokenOf(
   { oauth, crewPatienceMs }: ConnectionDeps,
-  { id, signal }: Asked,
+  asked: Asked,
 ): Promise<ConnectionToken | AppError> {
   if (!oauth) return noService()
+  const { signal } = asked
   const started = performance.now()
   for (let tries = 1; ; tries += 1) {
     try {
-      return await getConnectionToken(oauth, id, signal)
+      return await getConnectionToken(oauth, asked)
     } catch (thrown) {
       signal.throwIfAborted()
       if (!(thrown instanceof AppError)) throw thrown

@@ -66,17 +66,17 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
     start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
 
   function follow(event: Exclude<KeptEvent, OtherEvent>): void {
-    if (event.type === 'step_started') calls.begin(event)
+    calls.follow(event)
     if (event.type === 'task_started') {
       const { task, agent, agent_role: role } = event
       const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
       tasks.set(task, { agent, role, span: start(`invoke_agent ${role}`, attempt, options) })
     }
-    if (event.type === 'llm_call' || event.type === 'tool_call') calls.add(event)
     if (event.type === 'crew_completed') whole.setAttribute('output.value', event.output)
     if (event.type === 'task_completed') {
       const { span } = tasks.get(event.task) ?? {}
       span?.setAttribute('output.value', event.output)
+      if (event.skipped !== undefined) span?.setAttribute('skipped', event.skipped)
       endSpan(span, new Date(event.at))
       tasks.delete(event.task)
     }

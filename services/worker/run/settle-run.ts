@@ -1,5 +1,6 @@
 import { parkForBudget } from '../../platform/budgets/budget-stops.ts'
 import type { ApprovalTerms } from '../../platform/definitions/approval-decisions.ts'
+import { callAutomation } from '../../platform/runs/called-runs.ts'
 import { parkRun } from '../../platform/runs/run-approvals.ts'
 import { completeRun, failRun, releaseRun, retryRun } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun } from '../../platform/runs/run-queue.ts'
@@ -54,6 +55,7 @@ async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boo
     case 'released':
       return releaseRun(sql, run, ending.delaySeconds)
     case 'waiting':
+      if ('call' in ending) return callAutomation(sql, run, ending.call)
       return 'budget' in ending
         ? parkForBudget(sql, run, ending.budget)
         : parkRun(sql, run, { ...ending.approval, ...termsOf(run, ending.approval.task) })

@@ -8,6 +8,7 @@ import { createRandom } from '../../bench/support/requests.ts'
 import {
   abandonStage,
   closeStage,
+  ITEMS,
   killCrew,
   killPostgres,
   killWorker,
@@ -102,7 +103,7 @@ export async function faultRuns(options: RunFaultOptions): Promise<RunFaultRepor
 
 async function startRun({ sql, automation }: Stage, { ids }: Ledger): Promise<void> {
   const number = ids.length
-  const inputs = { topic: `topic ${number % TOPICS}`, number: String(number) }
+  const inputs = { topic: `topic ${number % TOPICS}`, number: String(number), items: ITEMS }
   const request = { deploymentId: automation.id, inputs, idempotencyKey: `run ${number}` }
   ids.push(await retryStatement(() => kickoff(sql, request), PATIENCE))
 }
@@ -178,7 +179,7 @@ function count({ calls }: Stage['model'], { ids, cut }: Ledger) {
     .map(([call, times]) => `${call}: ${times} calls, ${cut.get(call) ?? 0} cut off`)
   return {
     runs: ids.length,
-    steps: ids.length * TASKS.length,
+    steps: ids.length * (TASKS.length - 1 + ITEMS.length),
     calls: sum(calls.values()),
     inFlight: sum(cut.values()),
     paidTwice,

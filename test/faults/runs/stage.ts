@@ -34,19 +34,30 @@ const DRAIN_SECONDS = '60'
 export const PATIENCE = { forMs: 60_000, waitMs: 50 }
 
 /** The keys of the tasks; the answer to `long` does not fit into its row. */
-export const TASKS = ['first', 'second', 'long', 'last'] as const
+export const TASKS = ['first', 'second', 'long', 'each', 'last'] as const
+/** The items that `each` is done for. */
+export const ITEMS = [0, 1, 2, 3, 4, 5] as const
 
-/** Three calls of a model, two of them beside each other, and one that gets both answers. */
+/**
+ * Three calls of a model, two of them beside each other, then one for each item, some at a time,
+ * and one that gets all answers.
+ */
 export const definition: CrewDefinition = {
   name: 'Counted',
   llm: { model: 'counting' },
   agents: [{ key: 'agent', role: 'Agent', goal: 'Answer about {topic}' }],
+  inputs: [{ name: 'items', type: 'array' }],
   tasks: TASKS.map((key) => ({
     key,
     description: `[run {number} task ${key}] Answer about {topic}.`,
     expected_output: 'An answer',
     agent: 'agent',
     // These two run beside each other.
+    ...(key === 'each' && {
+      description: '[run {number} task each/item:{item}] Answer about {topic}.',
+      for_each: '$.inputs.items',
+      parallel: 3,
+    }),
     ...(key === 'second' || key === 'long' ? { async: true, context: ['first'] } : {}),
   })),
 }
@@ -178,7 +189,8 @@ export type CallsInFlight = readonly string[]
 /** Returns the calls in flight; only while nobody can start or finish one are they exact. */
 async function readCalls(sql: Queryable, id?: string): Promise<CallsInFlight> {
   const rows = await sql<{ call: string }[]>`
-    select (e.inputs ->> 'number') || '/' || (s.path ->> 0) as call
+    select (e.inputs ->> 'number') || '/' || (s.path ->> 0)
+      || case when s.path ->> 1 like 'item:%' then '/' || (s.path ->> 1) else '' end as call
     from run_steps s join executions e on e.id = s.run_id
     where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')
       and ${id === undefined ? sql`true` : sql`e.id = ${id}`}`

@@ -9,7 +9,7 @@ import { anyProgram, runProgram } from './support/served-calls.ts'
 import type { Ledger } from './support/served-calls.ts'
 
 /** Programs, of which so many make a case. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 150)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 100)
 const OF_A_CASE = 50
 /** Traces of a case for which the pages are asked, too. */
 const ASKED = 8

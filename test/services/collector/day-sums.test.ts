@@ -21,7 +21,7 @@ import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 
 const HOUR_MS = 3_600_000
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 3)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 2)
 
 /** A span of one of a few traces; whoever has no parent is a root. */
 const anySpan = fc.record({

@@ -12,7 +12,7 @@ import type { AnyValue, KeyValue, OtlpSpan, TraceRequest } from './support/otlp.
 import { anyCharacters } from '../../support/any-characters.ts'
 
 /** Runs of a property; `FUZZ_RUNS=2000` is the long form. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 60)
 const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
 
 const memory = createMemory(4 << 20)

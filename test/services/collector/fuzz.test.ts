@@ -15,7 +15,7 @@ import { requestOf, toJson, toProtobuf } from './support/otlp.ts'
 import type { TraceRequest } from './support/otlp.ts'
 
 /** `FUZZ_RUNS=100000 npx vitest run test/services/collector/fuzz.test.ts` is the long form. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 500)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 150)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 /** Of the runs, this many go all the way to the database. */
 const SHARE_END_TO_END = 0.1

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Collector } from '../../../services/collector/start.ts'
+import { isLong } from '../../support/long.ts'
 import { programPath } from '../../support/program.ts'
 import { spawnCollector } from './support/process.ts'
 import { createHarness, postTo, readMetric } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan } from './support/otlp.ts'
+
+const [ROUNDS, SPANS] = isLong ? [4, 3000] : [2, 1000]
 
 describe('spans that are sent again (SPEC 1.5)', () => {
   let harness: Harness
@@ -66,8 +69,8 @@ describe('spans that are sent again (SPEC 1.5)', () => {
   it('never lets two collectors wait for each other, whatever the order of the spans', async () => {
     const other = await harness.another()
     const before = await deadlocks()
-    for (let round = 0; round < 4; round++) {
-      const spans = Array.from({ length: 3000 }, () => spanOf())
+    for (let round = 0; round < ROUNDS; round++) {
+      const spans = Array.from({ length: SPANS }, () => spanOf())
       const answers = await Promise.all([
         postTo(harness.collector.url, toProtobuf(requestOf(...spans))),
         postTo(other.url, toProtobuf(requestOf(...spans.toReversed()))),
@@ -94,7 +97,7 @@ describe('spans that are sent again (SPEC 1.5)', () => {
     }
     const sentBefore = await balance(other)
     let sent = 0
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const requests = Array.from({ length: 40 }, () => Array.from({ length: 5 }, () => spanOf()))
       const same = requests.slice(0, 12)
       // Some of a request ends later, is new, or is what a client has regrouped.

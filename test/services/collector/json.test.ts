@@ -12,7 +12,7 @@ import { takeCopy } from './support/memory.ts'
 import { requestOf, spanOf, toJson } from './support/otlp.ts'
 
 /** `FUZZ_RUNS=100000 npx vitest run test/services/collector/json.test.ts` is the long form. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 300)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 100)
 const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
 const JSON_ALWAYS = { ...ALWAYS, encoding: 'json' } as const
 

@@ -23,7 +23,8 @@ const LIMIT_BYTES = 512 * MiB
 const CEILING_BYTES = 300 * MiB
 /** What Node gives itself under that limit. */
 const AS_IN_THE_POD = ['--max-old-space-size=256', '--max-semi-space-size=2']
-const SENDERS = 64
+/** Their bodies alone are more than the ceiling, also where they are fewer. */
+const SENDERS = isLong ? 64 : 40
 /** As exporters wait before they try again: longer each time. */
 const [FIRST_PAUSE_MS, LAST_PAUSE_MS] = [1000, 5000]
 /** How many answers of a kind are waited for. */
@@ -33,12 +34,12 @@ const patiently = { timeout: 240_000, interval: 50 }
 
 /** `/proc` is where Linux tells how much memory a process has had at the most. */
 describe.skipIf(!existsSync('/proc/self/status'))(
-  'the memory of a collector in a pod of 512 MiB, with 64 senders (SPEC 2.6)',
+  `the memory of a collector in a pod of 512 MiB, with ${SENDERS} senders (SPEC 2.6)`,
   () => {
     let database: TestDatabase
     let collector: CollectorProcess
     beforeAll(async () => {
-      database = await createDatabase('empty')
+      database = await createDatabase('collector')
       collector = await spawnCollector(programPath('collector'), {
         databaseUrl: database.url,
         nodeOptions: AS_IN_THE_POD,
@@ -75,17 +76,24 @@ describe.skipIf(!existsSync('/proc/self/status'))(
       600_000,
     )
 
-    it('stays under 300 MiB: bombs of 1 MiB that hold a gigabyte', async () => {
-      const senders = await startSenders(collector.url, () => BOMB, { 'content-encoding': 'gzip' })
-      try {
-        await expect.poll(() => senders.count(413), patiently).toBeGreaterThan(MANY)
-      } finally {
-        await senders.stop()
-      }
-      expect(senders.statuses().filter((status) => status !== 503)).toEqual([413])
-      await expect.poll(() => heldBytes(collector), patiently).toBe(0)
-      expect(peakBytes(collector) / MiB).toBeLessThan(CEILING_BYTES / MiB)
-    }, 600_000)
+    it.runIf(isLong)(
+      'stays under 300 MiB: bombs of 1 MiB that hold a gigabyte',
+      async () => {
+        const bomb = createBomb()
+        const senders = await startSenders(collector.url, () => bomb, {
+          'content-encoding': 'gzip',
+        })
+        try {
+          await expect.poll(() => senders.count(413), patiently).toBeGreaterThan(MANY)
+        } finally {
+          await senders.stop()
+        }
+        expect(senders.statuses().filter((status) => status !== 503)).toEqual([413])
+        await expect.poll(() => heldBytes(collector), patiently).toBe(0)
+        expect(peakBytes(collector) / MiB).toBeLessThan(CEILING_BYTES / MiB)
+      },
+      600_000,
+    )
   },
 )
 
@@ -198,4 +206,5 @@ function createZippedBodies(): () => Buffer {
 }
 
 /** Inflates to a gigabyte of zeros: a gzip stream may have many members. */
-const BOMB = Buffer.concat(Array<Buffer>(64).fill(gzipSync(Buffer.alloc(16 * MiB), { level: 9 })))
+const createBomb = (): Buffer =>
+  Buffer.concat(Array<Buffer>(64).fill(gzipSync(Buffer.alloc(16 * MiB), { level: 9 })))

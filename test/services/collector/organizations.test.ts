@@ -14,7 +14,7 @@ import { A, authorizationOf, B, tenantOf } from './support/tokens.ts'
 import type { Tenant } from './support/tokens.ts'
 
 /** Runs of a property; `FUZZ_RUNS=500` is the long form. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 3)
 const NOW = Date.now() - 60_000
 
 /** A trace of an agent and two calls of a model. */

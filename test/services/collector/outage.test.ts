@@ -4,6 +4,7 @@ import type { Collector } from '../../../services/collector/start.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
+import { isLong } from '../../support/long.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { createDatabaseProxy } from './support/database-proxy.ts'
@@ -24,7 +25,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
   let collector: Collector
   let sql: Database
   beforeAll(async () => {
-    database = await createDatabase('empty')
+    database = await createDatabase('collector')
     proxy = await createDatabaseProxy(database.url)
     sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
     collector = await start(environment(proxy.url), {
@@ -113,8 +114,8 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
       }
     }
     const clients = Array.from({ length: 6 }, client)
-    for (let cuts = 0; cuts < 6; cuts++) {
-      const reached = sent + 1500
+    for (let cuts = 0; cuts < (isLong ? 6 : 3); cuts++) {
+      const reached = sent + 600
       await expect.poll(() => sent, { interval: 1 }).toBeGreaterThan(reached)
       proxy.cut()
       proxy.restore()
@@ -152,7 +153,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
 
 describe('stopping (SPEC 8)', () => {
   it('answers 503 to probes, still takes spans for a while, and commits them first', async () => {
-    const database = await createDatabase('empty')
+    const database = await createDatabase('collector')
     const collector = await start(environment(database.url), { log: silent, drainMs: 3000 })
     await collector.ready
     const stopped = collector.stop()

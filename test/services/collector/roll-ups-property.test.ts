@@ -11,7 +11,7 @@ import type { OtlpSpan } from './support/otlp.ts'
 import { readRollUps, recomputeRollUps } from './support/roll-up-oracle.ts'
 
 const HOUR_MS = 3_600_000
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 12)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6)
 
 /** A span of one of a few traces, whose parents come before it, after it, or never. */
 const anySpan = fc.record({

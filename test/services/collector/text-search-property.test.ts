@@ -15,7 +15,7 @@ import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { KeyValue } from './support/otlp.ts'
 
-const numRuns = Number(process.env['FUZZ_RUNS'] ?? 30)
+const numRuns = Number(process.env['FUZZ_RUNS'] ?? 15)
 const ORGANIZATIONS = ['a', 'b'] as const
 const CALLS = 240
 const SEED = 20_261_127

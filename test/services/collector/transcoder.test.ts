@@ -10,6 +10,8 @@ import { takeCopy } from './support/memory.ts'
 import { lengthField, requestOf, span, spanOf, toProtobuf } from './support/otlp.ts'
 import type { AnyValue, KeyValue, OtlpSpan } from './support/otlp.ts'
 
+/** Runs of a property; `FUZZ_RUNS=500` is the long form. */
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 100)
 const UNTOUCHED = 0xa5
 const GUARD_BYTES = 64
 
@@ -169,7 +171,7 @@ describe('the transcoder', () => {
         expect(read).toEqual(readBy(oracle, body, size))
         expect(memory.used()).toBe(0)
       }),
-      { numRuns: 400 },
+      { numRuns: RUNS },
     )
   }, 180_000)
 

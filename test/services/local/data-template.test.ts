@@ -11,6 +11,7 @@ import { isReachable, serverOwner } from '../../../services/local/postgres-binar
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { freePort } from '../../support/free-port.ts'
+import { isLong } from '../../support/long.ts'
 import { SERVER_SETTINGS } from '../../support/server-settings.ts'
 
 const root = new URL('../../..', import.meta.url).pathname
@@ -165,14 +166,14 @@ describe('a server on a new directory', () => {
     expect(rules).not.toBe(await readFile(join(parent, 'one', 'pg_hba.conf'), 'utf8'))
   })
 
-  it('is made from nothing where the template is damaged', async () => {
+  it.runIf(isLong)('is made from nothing where the template is damaged', async () => {
     const made = await identityOf('one', 'first-password-of-all')
     const [name = ''] = await readdir(join(cache, 'postgres'))
     await rm(join(cache, 'postgres', name, 'data/global/pg_control'))
     expect(await identityOf('two', 'first-password-of-all')).not.toBe(made)
   })
 
-  it.runIf(canBeOrdinary)('is an ordinary user’s, too', async () => {
+  it.runIf(isLong && canBeOrdinary)('is an ordinary user’s, too', async () => {
     const { uid = 0, gid = 0 } = serverOwner
     await chown(parent, uid, gid)
     const program =

@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createCaseSet } from '../../../services/platform/evaluations/case-sets.ts'
+import { addCases } from '../../../services/platform/evaluations/cases.ts'
+import { finishCase, takeCases } from '../../../services/platform/evaluations/evaluation-queue.ts'
+import { closeEvaluations } from '../../../services/platform/evaluations/scores.ts'
+import { evaluateSet } from '../../../services/tasks/evaluate/evaluate-set.ts'
+import { readEvaluateRequest } from '../../../services/tasks/evaluate/options.ts'
 import { finishReplay, takeReplays } from '../../../services/platform/replays/replay-queue.ts'
 import type { ReplayResult } from '../../../services/platform/replays/replay-queue.ts'
 import { createLog } from '../../../services/shared/log.ts'
@@ -120,5 +126,79 @@ describe('the task replay', () => {
     const id = platform.acme.research.automationId
     const args = ['--automation', id, '--version', '1', '--url', 'https://x.test']
     expect(() => readReplayRequest(args, { PLATFORM_API_TOKEN: token })).toThrow('Say --offline')
+  })
+})
+
+describe('the task evaluate', () => {
+  const evaluate = async (args: readonly string[] = []) => {
+    const given = ['--automation', platform.acme.research.automationId, '--set', 'Support']
+    const source = { PLATFORM_API_TOKEN: token }
+    const all = [...given, '--version', '1', '--url', web.url, ...args]
+    const request = readEvaluateRequest(all, source)
+    if (!request) throw new Error('it asks for help')
+    let [result, problem] = ['', '']
+    const code = await evaluateSet(request, {
+      result: (text) => void (result += text),
+      problem: (text) => void (problem += text),
+    })
+    return { code, result, problem }
+  }
+  let isWorking = true
+
+  beforeAll(async () => {
+    const { research } = platform.acme
+    const set = await createCaseSet(platform.sql, research, { name: 'Support', checks: [] })
+    const inputs = [{ n: 1 }, { n: 2 }]
+    await addCases(
+      platform.sql,
+      set,
+      inputs.map((each) => ({ name: null, inputs: each, expected: null })),
+    )
+    await platform.sql.listen('evaluation_queued', () => void perform())
+  })
+
+  async function perform(): Promise<void> {
+    if (!isWorking) return
+    for (const taken of await takeCases(platform.sql, 10)) {
+      const state = taken.inputs['n'] === 1 ? 'passed' : 'failed'
+      await finishCase(platform.sql, taken, { state, reason: 'It is not good.', usd: 0.5 })
+    }
+    await closeEvaluations(platform.sql)
+  }
+
+  it.each([
+    ['0.5', 0],
+    ['0.51', 2],
+  ])('with at least %s passed ends with %i, and prints the scores', async (share, wanted) => {
+    const { code, result, problem } = await evaluate(['--at-least', share])
+    expect(code).toBe(wanted)
+    expect(result).toMatch(/^Version 1: 1 of 2 cases pass, 50 % \(95 %: 9.5 % to 90.5 %\); 0 uns/)
+    expect(result).toMatch(/\nfailed {2}[0-9a-f-]{36} {2}version 1: It is not good\.\n$/)
+    expect(problem).toContain('2 of 2 done\n')
+  })
+
+  it('prints JSON, and takes no case that became worse if it is told so', async () => {
+    const args = '--against 1 --no-worse --at-least 0 --json'
+    const { code, result } = await evaluate(args.split(' '))
+    expect(code).toBe(0)
+    expect(JSON.parse(result)).toMatchObject({
+      evaluation: { scores: { difference: { better: 0, worse: 0, of: 2 } } },
+      worse: [],
+    })
+  })
+
+  it('ends with 3 when it is not done in time', async () => {
+    isWorking = false
+    const { code, problem } = await evaluate(['--timeout', '1'])
+    expect([code, problem]).toEqual([3, expect.stringContaining('not done within 1 s: 0 of 2')])
+  })
+
+  it.each([
+    [['--at-least', '90'], 'from 0 to 1'],
+    [['--no-worse'], 'needs --against'],
+    [['--repeat', 'x'], '--repeat is a whole number'],
+    [['--set', ''], 'Name the --set'],
+  ])('refuses %j, and prints its help', async (args, why) => {
+    await expect(evaluate(args)).rejects.toThrow(why)
   })
 })

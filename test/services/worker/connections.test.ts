@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { decodeJwt } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { start as startCrew } from '../../../services/crew/start.ts'
 import { markOnline } from '../../../services/platform/automations/automations.ts'
@@ -201,6 +202,24 @@ describe('a run whose tools name connections', () => {
     await work()
     expect(await run()).toMatchObject({ status: 'completed' })
     expect(calls).toEqual([{ authorization: '', key: 'static-canary', status: 200 }])
+  })
+
+  it('says who it is where a connection is its identity, and lists that on its page', async () => {
+    const { host } = new URL(api.url)
+    const identity = { provider: 'identity', name: 'who', audience: 'https://files.test' }
+    await platform.post('/connections', ada, { ...identity, hosts: host })
+    expect(await publish(files('who'))).toMatchObject({ status: 'published' })
+    model.play(asks(['listFiles', {}]), says('Fine.'))
+    await work()
+    const { id, status } = await run()
+    expect(status).toBe('completed')
+    const [call] = calls
+    const claims = decodeJwt((call?.authorization ?? '').replace('Bearer ', ''))
+    expect(claims).toMatchObject({ aud: 'https://files.test', kickoff_id: id })
+    expect(claims.sub).toMatch(new RegExp(`:run:${id}$`))
+    const path = `/automations/${platform.acme.research.automationId}/executions/${id}`
+    const page = await platform.app.request(path, { headers: { cookie: ada.cookie } })
+    expect(await page.text()).toContain('https://files.test')
   })
 
   it('is handed the connections of its version, and no others', async () => {

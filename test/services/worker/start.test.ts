@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { startModel } from '../../../services/local/model.ts'
+import { listen } from '../../../services/shared/http/serve.ts'
 import type { Service } from '../../../services/shared/http/serve.ts'
 import { start } from '../../../services/worker/start.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -79,9 +82,30 @@ describe('a worker (SPEC 1)', () => {
     // The last of its channels.
     const listening = () => platform.sql`
       select 1 from pg_stat_activity where application_name = 'worker'
-        and datname = current_database() and query like 'listen%execution_stopped%'`
+        and datname = current_database() and query like 'listen%called_run_ended%'`
     await expect.poll(async () => (await listening()).length).toBe(1)
     expect(Math.max(...(await waits()))).toBeLessThan(1000)
+  })
+
+  it('keeps the connection to a crew for the next run', async () => {
+    const crew = await deploy({ OPENAI_BASE_URL: `${demo.url}/v1` })
+    let kickoffs = 0
+    const door = createServer((socket) => {
+      socket.once('data', (bytes) => (kickoffs += bytes.includes('POST /kickoff') ? 1 : 0))
+      const behind = connect(Number(new URL(crew.url).port), '127.0.0.1')
+      socket.pipe(behind).pipe(socket)
+      for (const each of [socket, behind])
+        each.on('error', () => [socket, behind].map((x) => x.destroy()))
+    })
+    await listen(door, 0, '127.0.0.1')
+    await platform.deployAt(`http://127.0.0.1:${(door.address() as AddressInfo).port}`)
+    const worker = await platform.startWorker()
+    for (let runs = 0; runs < 3; runs += 1) {
+      await platform.until(await platform.kickoff(), 'completed')
+    }
+    expect(kickoffs).toBe(1)
+    await worker.stop()
+    door.close()
   })
 
   it('runs as many at a time as it may', async () => {

@@ -150,6 +150,55 @@ describe('the trace of a run (SPEC 9)', () => {
     })
   })
 
+  it('has a span for each item and each try of a task, with its calls', async () => {
+    const at = new Date().toISOString()
+    const place = { task: 'research', agent: 'researcher' }
+    const part = (step: string, parent: string, path: string) => {
+      const [, item, again] = path.split('/')
+      const name = again === undefined ? 'research[0]' : 'research[0] try 1'
+      const facts = { step, parent, path: ['research', item, again].filter(Boolean), name, at }
+      return line({ type: 'step_started', kind: 'task', ...facts })
+    }
+    const tool = { type: 'tool_call', ...place, name: 'look', call_id: '1', result: 'x' }
+    const crew = await startBrokenCrew((response) => {
+      begin(response)
+      const role = { agent_role: 'R', description: 'D', step: 'k0' }
+      response.write(line({ type: 'task_started', ...place, ...role }))
+      response.write(part('k1', 'k0', 'research/item:0'))
+      response.write(part('k2', 'k1', 'research/item:0/try:0'))
+      const call = { started_at: at, ended_at: at, arguments: '{}', step: 'k3', parent: 'k2' }
+      response.write(line({ ...tool, ...call }))
+      const failure = { code: 'llm_timeout', message: 'Late.' }
+      response.write(line({ type: 'step_finished', step: 'k2', result: { failure } }))
+      response.write(line({ type: 'step_failed', step: 'k1', error: failure }))
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      const skipped = 'The list is empty.'
+      response.write(line({ type: 'task_completed', ...place, step: 'k0', output: '', skipped }))
+      response.end(line({ type: 'crew_completed', output: '', usage }))
+    })
+    await platform.deployAt(crew.url)
+    await startWorker()
+    const id = await platform.kickoff({ topic: 'whales' })
+    const spans = await spansOf(7)
+    await crew.stop()
+    const [task, item, again] = ['invoke_agent R', 'research[0]', 'research[0] try 1'].map((name) =>
+      named(spans, name),
+    )
+    expect(task?.attributes['skipped']).toBe('The list is empty.')
+    expect(item).toMatchObject({ parentSpanId: task?.spanId, status: { code: ERROR } })
+    expect(again?.parentSpanId).toBe(item?.spanId)
+    expect(named(spans, 'execute_tool look').parentSpanId).toBe(again?.spanId)
+    const told = await platform.sql<{ event: { type: string; error?: object } }[]>`
+      select event from execution_events where execution_id = ${id} and event ->> 'kind' = 'task'
+      order by position`
+    expect(told.map(({ event }) => [event.type, event.error])).toEqual([
+      ['step_started', undefined],
+      ['step_started', undefined],
+      ['step_finished', { code: 'llm_timeout', message: 'Late.' }],
+      ['step_failed', { code: 'llm_timeout', message: 'Late.' }],
+    ])
+  })
+
   it('has a span for each call of a tool, of which the page shows the beginnings', async () => {
     const names = { task: 'research', agent: 'researcher' }
     const at = new Date().toISOString()

@@ -41,10 +41,14 @@ export const isOff = (value: unknown): boolean =>
   (isObject(value) && Object.keys(value).length === 0)
 
 /**
- * What becomes of a key: it is taken over, it is left out and matters, or it is left out and does
- * not matter.
+ * What becomes of a key: it is taken over, it is left out and matters, which for some is always
+ * code, or it is left out and does not matter.
  */
-export type Rule = 'taken' | { readonly leftOut: string } | { readonly note: string }
+export type Rule =
+  | 'taken'
+  | { readonly leftOut: string }
+  | { readonly code: string }
+  | { readonly note: string }
 
 /** Reports each key that is not taken over. */
 export function checkKeys(
@@ -58,7 +62,8 @@ export function checkKeys(
     if (!rule) {
       const near = didYouMean(name, Object.keys(rules))
       report.leaveOut(field, `The key ${name.slice(0, 64)} is not known.${near}`)
-    } else if (isPython(field.value)) report.leaveOut(field, PYTHON)
+    } else if ('code' in rule) report.leaveOut(field, rule.code)
+    else if (isPython(field.value)) report.leaveOut(field, PYTHON)
     else if ('leftOut' in rule) report.leaveOut(field, rule.leftOut)
     else report.note(field, rule.note)
   }

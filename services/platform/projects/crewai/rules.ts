@@ -29,6 +29,11 @@ const FUNCTION_MODEL: Rule = {
 const TRIGGER: Rule = {
   leftOut: 'Triggers do not exist. Declare an input, and name it in the description.',
 }
+const CONDITION: Rule = {
+  code:
+    'The condition is Python code. Write it as when of the task, over the output that it looks ' +
+    'at: @.outputs.find.words < 100, or @.outputs.find.json.events with an output_schema.',
+}
 const IN_CODE = 'taken' as const
 
 /** What becomes of the keys of an agent. */
@@ -79,7 +84,7 @@ export const AGENT_RULES: Readonly<Record<string, Rule>> = {
   prompt_template: TEMPLATES,
   response_template: TEMPLATES,
   use_system_prompt: { note: 'The agent is described in a system message.' },
-  max_execution_time: { leftOut: 'The time of a run is limited by the platform.' },
+  max_execution_time: { leftOut: 'Give timeout_seconds to the tasks of the agent.' },
   multimodal: OWN_CREW,
   allow_code_execution: OWN_CREW,
   code_execution_mode: { note: 'Agents run no code.' },
@@ -125,7 +130,7 @@ export const TASK_RULES: Readonly<Record<string, Rule>> = {
   },
   allow_crewai_trigger_context: TRIGGER,
   prompt_context: { note: 'The context of a task is what its context names.' },
-  condition: OWN_CREW,
+  condition: CONDITION,
   callback: OWN_CREW,
   callbacks: OWN_CREW,
   converter_cls: OWN_CREW,

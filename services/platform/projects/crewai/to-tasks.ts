@@ -20,7 +20,12 @@ interface TaskContext {
 }
 
 const RETRIES_MAX = 10
-const TYPES = ['task', 'Task', 'crewai.Task', 'crewai.task.Task']
+const CONDITIONAL = [
+  'ConditionalTask',
+  'crewai.tasks.ConditionalTask',
+  'crewai.tasks.conditional_task.ConditionalTask',
+]
+const TYPES = ['task', 'Task', 'crewai.Task', 'crewai.task.Task', ...CONDITIONAL]
 
 /** Maps a task; what it has no equivalent for is reported. */
 export function toTask(part: Part, context: TaskContext): Readonly<Record<string, unknown>> {

@@ -6,6 +6,7 @@ import {
 } from '../../../platform/budgets/budget-stops.ts'
 import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
+import { countDone } from '../../../platform/runs/run-tasks.ts'
 import type { RunTask } from '../../../platform/runs/run-tasks.ts'
 
 /** The same status for clients that poll for a state in capitals. */
@@ -42,7 +43,7 @@ export function statusDocument(run: Run, tasks: readonly RunTask[], waits: Waits
     error,
     usage: usage && { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
     progress: {
-      completed_tasks: tasks.filter((each) => each.status === 'completed').length,
+      completed_tasks: countDone(tasks),
       total_tasks: tasks.length,
     },
     current_task: currentTask(tasks),

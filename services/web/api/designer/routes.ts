@@ -15,6 +15,8 @@ import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
+import { designerCaseRoutes } from './case-routes.ts'
+import { designerEvaluationRoutes } from './evaluation-routes.ts'
 import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
@@ -62,6 +64,8 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerVersionRoutes(deps))
   routes.route('/', designerReleaseRoutes(deps))
   routes.route('/', designerReplayRoutes(deps))
+  routes.route('/', designerCaseRoutes(deps))
+  routes.route('/', designerEvaluationRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))

@@ -1,22 +1,46 @@
 import type { Context, Hono } from 'hono'
+import * as v from 'valibot'
+import {
+  OVERRIDE_REASON_MAX,
+  publishThroughGates,
+  refusalOf,
+} from '../../../platform/evaluations/publish-through-gates.ts'
+import type { Verdict } from '../../../platform/evaluations/publish-through-gates.ts'
 import {
   createVersion,
   findVersion,
   listVersions,
   pinDraft,
-  publishDraft,
   updateDraft,
 } from '../../../platform/projects/project-versions.ts'
 import type { ProjectKey, VersionKey } from '../../../platform/projects/projects.ts'
 import { findProject } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { versionEntry } from '../../gate/callers/audit-entries.ts'
+import { publicationEntry, versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { createApi } from '../api-room.ts'
 import { versionDocument, versionSummary } from './documents.ts'
-import { readDefinition, readNumber, readNumberPage, readPercent, toPage } from './requests.ts'
+import {
+  readDefinition,
+  readNumber,
+  readNumberPage,
+  readPercent,
+  readRunBody,
+  toPage,
+} from './requests.ts'
+import { parseBody } from '../../http/parse-body.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
+
+/** Why the gates of an automation do not count for a version. */
+export const overrideBody = v.strictObject({
+  reason: v.pipe(
+    v.string('must be a text'),
+    v.trim(),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(OVERRIDE_REASON_MAX, `must have at most ${OVERRIDE_REASON_MAX} characters`),
+  ),
+})
 
 const NUMBER_MAX = 2 ** 31 - 1
 
@@ -81,18 +105,49 @@ function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
   const api = createApi(deps)
   const pinOf = createPins(deps)
 
-  api.post('editor', path, async (c) => {
+  async function publish(c: Context<OrganizationCall>, override?: string): Promise<Response> {
     const key = versionKey(c)
-    const percent = readPercent(c)
+    const share = { percent: readPercent(c), stickyInput: null }
     const draft = await pinDraft(sql, key, pinOf(key.organizationId))
-    const entry = versionEntry('version_published', key)
-    const share = { percent, stickyInput: null }
-    const version = await audited(c.var, (tx) => publishDraft(tx, draft, { share }), entry)
-    return c.json(versionDocument(version))
+    const how = { share, override, createdBy: c.var.actor.name }
+    const published = await audited(
+      c.var,
+      (tx) => publishThroughGates(tx, draft, how),
+      (result) => publicationEntry(key, result, override),
+    )
+    if ('version' in published) return c.json(versionDocument(published.version))
+    const { verdicts } = published
+    const gates = verdicts.map(verdictDocument)
+    if (!verdicts.some(({ state }) => state === 'refused')) {
+      return c.json({ state: 'pending', gates }, 202, { 'retry-after': '10' })
+    }
+    throw new AppError('conflict', refusalOf(verdicts), { details: { gates } })
+  }
+
+  api.post('editor', path, (c) => publish(c))
+
+  api.post('admin', `${path}/override`, async (c) => {
+    if (c.var.caller.userId === null) {
+      throw new AppError('forbidden', 'An admin who is signed in overrides gates, and no token.')
+    }
+    if (!(await findVersion(sql, versionKey(c)))) {
+      throw new AppError('not_found', 'This project has no such version.')
+    }
+    return publish(c, parseBody(overrideBody, await readRunBody(c)).reason)
   })
 
   return api.routes()
 }
+
+const verdictDocument = ({ set, automationId, evaluationId, state, reason, cases }: Verdict) => ({
+  set,
+  state: state === 'started' ? 'pending' : state,
+  reason,
+  evaluation_id: evaluationId,
+  evaluation:
+    evaluationId && `/designer/v2/automations/${automationId}/evaluations/${evaluationId}`,
+  cases: cases.map(({ caseId, name, reason: why }) => ({ case_id: caseId, name, reason: why })),
+})
 
 function projectKey(c: Context<OrganizationCall>): ProjectKey {
   const { organizationId } = c.var.caller

@@ -6,7 +6,7 @@ import type {
   StartableAutomation,
 } from '../../../platform/automations/startable-automations.ts'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
-import { listRunTasks } from '../../../platform/runs/run-tasks.ts'
+import { countDone, listRunTasks } from '../../../platform/runs/run-tasks.ts'
 import type { RunTask } from '../../../platform/runs/run-tasks.ts'
 import { findRun, kickoff } from '../../../platform/runs/runs.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
@@ -147,7 +147,7 @@ function createProgress(progressToken: unknown) {
   let done = 0
   let looks = 0
   return (tasks: readonly RunTask[]): Fields => {
-    const completed = tasks.filter(({ status }) => status === 'completed').length
+    const completed = countDone(tasks)
     looks = completed > done ? 1 : looks + 1
     done = Math.max(done, completed)
     const running = tasks.find(({ status }) => status === 'running')?.task

@@ -10,13 +10,14 @@ import { parseToken } from '../../gate/access-token/parse-token.ts'
 import type { BearerScheme, Door } from '../automation/bearer.ts'
 import { toOauthResult } from '../automation/oauth-bearer.ts'
 import { toStaticResult, UNKNOWN_TOKEN } from '../automation/static-bearer.ts'
+import { workloadScheme } from '../automation/workload-bearer.ts'
 
 /** A call starts a run and reads what it said. */
 export const MCP_SCOPES: readonly TokenScope[] = ['kickoff', 'read']
 
 /** Creates the door of the address that names no automation: the token says which ones it opens. */
 export const createMcpDoor = (sql: Database, gate: Gate): Door<never, Reach> => ({
-  schemes: [staticBearer(sql), oauthBearer(sql, gate)],
+  schemes: [staticBearer(sql), workloadBearer(sql), oauthBearer(sql, gate)],
   find: async () => undefined,
   factsOf: () => ({}),
   variable: 'reach',
@@ -33,6 +34,14 @@ const staticBearer = (sql: Database): BearerScheme<never, Reach> => ({
     return toStaticResult(found, MCP_SCOPES, { organizationId, deploymentId, clientId: null })
   },
 })
+
+/** Accepts the tokens of workloads, for their automation. */
+const workloadBearer = (sql: Database) =>
+  workloadScheme<never, Reach>(sql, MCP_SCOPES, ({ organizationId, deploymentId }) => ({
+    organizationId,
+    deploymentId,
+    clientId: null,
+  }))
 
 /**
  * Accepts access tokens where there is one organization, for the automations that are bound to

@@ -9,6 +9,7 @@ import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { mcpPaths } from './mcp.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
+import { EVALUATION_PATHS, EVALUATION_SCHEMAS } from './evaluations.ts'
 import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
@@ -18,6 +19,7 @@ import { PLATFORM_PATHS, PLATFORM_SCHEMAS } from './platform.ts'
 import { TOOL_SCHEMAS } from './tool-schemas.ts'
 import { TOOL_PATHS } from './tools.ts'
 import { WEBHOOKS, WEBHOOK_SCHEMAS } from './webhooks.ts'
+import { WORKLOAD_PATHS, WORKLOAD_SCHEMAS } from './workloads.ts'
 
 type Config = Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
 
@@ -51,9 +53,11 @@ export function describeApi(config: Config) {
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
       ...TRIGGER_PATHS,
+      ...WORKLOAD_PATHS,
       ...LIMIT_PATHS,
       ...MANAGED_PATHS,
       ...REPLAY_PATHS,
+      ...EVALUATION_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
@@ -68,9 +72,11 @@ export function describeApi(config: Config) {
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
         ...TRIGGER_SCHEMAS,
+        ...WORKLOAD_SCHEMAS,
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
         ...REPLAY_SCHEMAS,
+        ...EVALUATION_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,
@@ -88,7 +94,8 @@ const waysToCall = ({ PLATFORM_BASE_URL: baseUrl }: Config) => ({
     scheme: 'bearer',
     description:
       'A static token; for automations also an access token of the OAuth 2.0 client ' +
-      'credentials grant. Designer and tools take a token of the whole organization.',
+      'credentials grant, or a token that a workload got at `/oauth/token`. Designer and tools ' +
+      'take a token of the whole organization.',
   },
   session: {
     type: 'apiKey',

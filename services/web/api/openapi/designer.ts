@@ -159,11 +159,31 @@ export const DESIGNER_PATHS = {
       ],
       responses: {
         '200': json('It is published.', 'Version'),
+        '202': json(
+          'It waits for its gates: publish it again later.',
+          'PublicationPending',
+          retryAfter,
+        ),
         ...WRITES,
         ...NONE,
         '400': problem('percent is not valid.'),
-        '409': problem('It is published already, or was changed meanwhile.'),
+        '409': problem(
+          'It is published already, was changed meanwhile, or a gate refuses it: details.gates.',
+        ),
         '422': problem('Its tools cannot be used; details.problems has each one.'),
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/versions/{number}/publish/override': {
+    parameters: [project, version],
+    post: operation('publishInSpiteOfGates', 'Publish a draft in spite of its gates, as an admin', {
+      requestBody: body('OverrideRequest', { reason: 'The cases are out of date.' }),
+      responses: {
+        '200': json('It is published.', 'Version'),
+        ...WRITES,
+        ...NONE,
+        ...BAD_BODY,
+        '409': problem('It is published already, or was changed meanwhile.'),
       },
     }),
   },

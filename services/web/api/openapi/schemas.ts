@@ -138,15 +138,19 @@ export const AUTOMATION_SCHEMAS = {
     agent: nullable('string', { description: 'The key of its agent.' }),
     status: {
       ...text,
-      enum: ['pending', 'running', 'completed', 'error', 'stopped'],
-      description: 'A task that the run ended in the middle of has the status of the run.',
+      enum: ['pending', 'running', 'completed', 'skipped', 'error', 'stopped'],
+      description:
+        'A task that the run ended in the middle of has the status of the run. `skipped`: its ' +
+        'condition did not hold, or its list was empty.',
     },
     attempt: nullable('integer', {
       description: 'A run that was handed over or tried again has several.',
     }),
     started_at: perhapsMoment,
     finished_at: perhapsMoment,
-    output: nullable('string', { description: 'Null until the task is completed.' }),
+    output: nullable('string', {
+      description: 'Null until the task is completed; empty if it was skipped.',
+    }),
   }),
   WaitingFor: closed({
     task: text,

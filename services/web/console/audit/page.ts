@@ -102,7 +102,7 @@ const table = (entries: readonly ListedEntry[]): Html =>
 const KINDS = {
   person: 'a person',
   token: 'a token',
-  client: 'an OAuth client',
+  client: 'a client',
   operator: 'at the shell',
   platform: 'by itself',
 } as const

@@ -39,6 +39,9 @@ function waysOn({ automation, version: { projectId, number } }: DesignPage): Htm
   const path = `/projects/${projectId}`
   return html`<div class="buttons push">
     <a class="button" href="/automations/${automation.automationId}/replays">Replays</a>
+    <a class="button" href="/automations/${automation.automationId}/case-sets">Cases</a>
+    <a class="button" href="/automations/${automation.automationId}/evaluations">Evaluations</a>
+    <a class="button" href="/automations/${automation.automationId}/gates">Gates</a>
     <a class="button" href="${path}/versions/${number}">Version ${number}</a>
     <a class="button primary" href="${path}/new-version?from=${number}">Edit</a>
   </div>`

@@ -35,7 +35,7 @@ export function integratePage(view: IntegratePage): Html {
         <div>${apiSection(view)}</div>
         <div>
           ${addressSection(automation)} ${mcpSection(view)} ${webhooksSection(view)}
-          ${schedulesSection(view)}
+          ${waysSections(view)}
         </div>
       </div>`,
   )
@@ -63,23 +63,27 @@ const mcpSection = ({ apiUrl, automation }: IntegratePage): Html =>
     ${copyable('Address of the MCP server', `${apiUrl}/mcp`)}
   </section>`
 
-/** The ways to the schedules and the triggers of an automation. */
-const schedulesSection = ({ automation }: { readonly automation: Automation }): Html =>
-  html`<section class="card" aria-labelledby="schedules">
-      <div class="card-head"><h2 id="schedules">Schedules</h2></div>
-      <p class="hint">Runs can start by themselves, at the times of a clock.</p>
-      <p>
-        <a class="button" href="/automations/${automation.automationId}/schedules"
-          >Manage schedules</a
-        >
-      </p>
-    </section>
-    <section class="card" aria-labelledby="triggers">
-      <div class="card-head"><h2 id="triggers">Triggers</h2></div>
-      <p class="hint">Events of other systems, such as GitHub or Stripe, can start runs.</p>
-      <p>
-        <a class="button" href="/automations/${automation.automationId}/triggers"
-          >Manage triggers</a
-        >
-      </p>
-    </section>`
+/** What else starts runs, by the address of its page and its heading. */
+const WAYS = {
+  schedules: ['Schedules', 'Runs can start by themselves, at the times of a clock.'],
+  triggers: ['Triggers', 'Events of other systems, such as GitHub or Stripe, can start runs.'],
+  'workload-rules': [
+    'Workload rules',
+    'Jobs of GitHub or GitLab and pods of Kubernetes can call it without a secret.',
+  ],
+} as const
+
+/** The ways to what starts runs of an automation. */
+const waysSections = ({ automation }: { readonly automation: Automation }): Html =>
+  html`${Object.entries(WAYS).map(
+    ([path, [title, hint]]) =>
+      html`<section class="card" aria-labelledby="${path}">
+        <div class="card-head"><h2 id="${path}">${title}</h2></div>
+        <p class="hint">${hint}</p>
+        <p>
+          <a class="button" href="/automations/${automation.automationId}/${path}"
+            >Manage ${title.toLowerCase()}</a
+          >
+        </p>
+      </section>`,
+  )}`

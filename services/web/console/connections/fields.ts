@@ -1,26 +1,21 @@
 import { html } from 'hono/html'
 import { AUTH_METHODS } from '../../../platform/connections/oauth-connections.ts'
 import type { AuthMethod } from '../../../platform/connections/oauth-connections.ts'
-import type { Session } from '../../../platform/people/sessions.ts'
 import { copyable, csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import type { FieldName, FieldProblems, TypedConnection } from './form.ts'
+import type { FieldName } from './form.ts'
+import {
+  areaField,
+  CLIENT_SECRET,
+  described,
+  marks,
+  secretField,
+  textField,
+  TOKEN,
+} from './form-inputs.ts'
+import type { ConnectionForm } from './form-inputs.ts'
 import { findShape } from './shapes.ts'
 import type { TextName } from './texts.ts'
-
-/** The form of a connection, with what was typed and what is wrong with it. */
-interface ConnectionForm {
-  readonly session: Session
-  readonly action: string
-  readonly verb: string
-  readonly typed: TypedConnection
-  readonly problems: FieldProblems
-  /** It is there already: its name stays, and its secrets may be left out. */
-  readonly isSaved: boolean
-  readonly hasSecret: boolean
-  /** The address that providers send browsers back to, where it is known. */
-  readonly callbackUrl: string | undefined
-}
 
 /** The form of a connection. */
 export function connectionForm(form: ConnectionForm): Html {
@@ -31,8 +26,9 @@ export function connectionForm(form: ConnectionForm): Html {
     ${isSaved ? '' : html`<input type="hidden" name="provider" value="${provider}" />`}
     ${isSaved || kind !== null ? '' : html`<input type="hidden" name="operator" value="yes" />`}
     ${isSaved ? '' : nameField(form)} ${kind === 'static_token' ? tokenFields(form) : ''}
-    ${kind === 'static_token' || kind === null ? '' : clientFields(form)} ${placesField(form)}
-    ${kind === null ? '' : testField(form)}
+    ${kind === 'identity' ? identityFields(form) : ''}
+    ${kind === 'authorization_code' || kind === 'client_credentials' ? clientFields(form) : ''}
+    ${placesField(form)} ${kind === null ? '' : testField(form)}
     <div><button class="button primary">${verb}</button></div>
   </form>`
 }
@@ -63,24 +59,34 @@ const testField = (form: ConnectionForm): Html =>
     hint: 'Gets the token by a GET when you press Test, and should answer 2xx while it is good.',
   })
 
-function tokenFields(form: ConnectionForm): Html {
-  return html`${secretField(form, TOKEN)}
-    <details class="more" ${isOpen(form, ['header', 'prefix'])}>
-      <summary>How it is sent</summary>
-      <div class="stack">
-        ${textField(form, {
-          name: 'header',
-          label: 'Header',
-          hint: 'Authorization, or what the API asks for, such as X-API-Key.',
-        })}
-        ${textField(form, {
-          name: 'prefix',
-          label: 'Word before the token',
-          hint: 'Bearer for most; some want token or Basic, others none.',
-        })}
-      </div>
-    </details>`
-}
+const tokenFields = (form: ConnectionForm): Html =>
+  html`${secretField(form, TOKEN)} ${sendingFields(form)}`
+
+const identityFields = (form: ConnectionForm): Html =>
+  html`${textField(form, {
+    name: 'audience',
+    label: 'Audience',
+    isRequired: true,
+    hint: 'Whom the identity of a run is for, as the receiver asks for it. It keeps no secret.',
+  })}
+  ${sendingFields(form)}`
+
+const sendingFields = (form: ConnectionForm): Html =>
+  html`<details class="more" ${isOpen(form, ['header', 'prefix'])}>
+    <summary>How it is sent</summary>
+    <div class="stack">
+      ${textField(form, {
+        name: 'header',
+        label: 'Header',
+        hint: 'Authorization, or what the API asks for, such as X-API-Key.',
+      })}
+      ${textField(form, {
+        name: 'prefix',
+        label: 'Word before the token',
+        hint: 'Bearer for most; some want token or Basic, others none.',
+      })}
+    </div>
+  </details>`
 
 function clientFields(form: ConnectionForm): Html {
   const { kind, provider } = form.typed
@@ -193,102 +199,4 @@ function methodField(form: ConnectionForm): Html {
     </select>
   </label>`
   return described(form, { name, field })
-}
-
-interface TextField {
-  readonly name: TextName
-  readonly label: string
-  readonly hint?: string | undefined
-  readonly type?: 'url'
-  readonly maxLength?: number
-  readonly isRequired?: boolean
-}
-
-function textField(form: ConnectionForm, field: TextField): Html {
-  const { name, label, hint, type = 'text', maxLength = 2000, isRequired = false } = field
-  const value = form.typed.texts[name]
-  const input = html`<label
-    >${label} ${isRequired ? '' : html`<span class="quiet">(optional)</span>`}
-    <input
-      name="${name}"
-      type="${type}"
-      class="${name === 'name' ? '' : 'mono'}"
-      value="${value}"
-      maxlength="${maxLength}"
-      autocomplete="off"
-      spellcheck="false"
-      ${marks(form, name, hint)}
-      ${isRequired ? html`required` : ''}
-    />
-  </label>`
-  return described(form, { name, field: input, hint })
-}
-
-function areaField(form: ConnectionForm, { name, label, hint }: TextField): Html {
-  const value = form.typed.texts[name]
-  const input = html`<label
-    >${label} <span class="quiet">(optional)</span>
-    <textarea
-      name="${name}"
-      class="mono"
-      rows="${Math.min(6, Math.max(2, value.split('\n').length))}"
-      spellcheck="false"
-      ${marks(form, name, hint)}
-    >
-${value}</textarea>
-  </label>`
-  return described(form, { name, field: input, hint })
-}
-
-interface SecretField {
-  readonly name: 'token' | 'client_secret'
-  readonly label: string
-}
-
-const TOKEN: SecretField = { name: 'token', label: 'Token' }
-const CLIENT_SECRET: SecretField = { name: 'client_secret', label: 'Client secret' }
-
-/** A secret is never shown: neither its value, nor its end, nor its length. */
-function secretField(form: ConnectionForm, { name, label }: SecretField): Html {
-  const hint = 'Stored encrypted and never shown again.'
-  const isStored = form.isSaved && (name === 'token' || form.hasSecret)
-  const input = html`<label
-    >${label}
-    <input
-      name="${name}"
-      type="password"
-      class="mono"
-      value=""
-      maxlength="8192"
-      placeholder="${isStored ? 'One is stored. Type a new one to replace it' : ''}"
-      autocomplete="new-password"
-      spellcheck="false"
-      ${marks(form, name, hint)}
-      ${name === 'token' && !isStored ? html`required` : ''}
-    />
-  </label>`
-  return described(form, { name, field: input, hint })
-}
-
-/** The attributes that tie a field to its problem and its hint. */
-function marks({ problems }: ConnectionForm, name: FieldName, hint?: string): Html {
-  const isWrong = problems[name] !== undefined
-  const ids = [...(isWrong ? [`${name}-problem`] : []), ...(hint ? [`${name}-hint`] : [])]
-  return html`${isWrong ? html`aria-invalid="true"` : ''}
-  ${ids.length > 0 ? html`aria-describedby="${ids.join(' ')}"` : ''}`
-}
-
-interface Described {
-  readonly name: FieldName
-  readonly field: Html
-  readonly hint?: string | undefined
-}
-
-/** A field with its problem and its hint, which describe it without being part of its name. */
-function described({ problems }: ConnectionForm, { name, field, hint }: Described): Html {
-  const problem = problems[name]
-  return html`<div>
-    ${field} ${problem ? html`<p class="field-problem" id="${name}-problem">${problem}</p>` : ''}
-    ${hint ? html`<span class="field-hint" id="${name}-hint">${hint}</span>` : ''}
-  </div>`
 }

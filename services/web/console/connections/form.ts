@@ -84,16 +84,10 @@ export function toBody({ typed, clientSecret, token }: ReadConnection): object {
   const common = { provider, hosts: linesOf(texts.hosts) }
   if (kind === null) return common
   const test = given('test_url', texts.test_url)
-  if (kind === 'static_token') {
-    const { header, prefix } = texts
-    return {
-      ...common,
-      ...test,
-      kind,
-      ...given('header', header),
-      prefix,
-      ...given('token', token),
-    }
+  if (kind === 'static_token' || kind === 'identity') {
+    const { header, prefix, audience } = texts
+    const own = kind === 'identity' ? given('audience', audience) : given('token', token)
+    return { ...common, ...test, kind, ...given('header', header), prefix, ...own }
   }
   return {
     ...common,

@@ -38,8 +38,8 @@ export function choosePage({ session, offered, problem }: ChoosePage): Html {
         </div>
       </div>
       ${problemBox(problem)} ${ready.length > 0 ? choices('Ready to use', 'operator', ready) : ''}
-      ${choices('With a client of your own', 'shape', SHAPES.slice(0, -4))}
-      ${choices('Anything else', 'shape', SHAPES.slice(-4))}`,
+      ${choices('With a client of your own', 'shape', SHAPES.slice(0, -5))}
+      ${choices('Anything else', 'shape', SHAPES.slice(-5))}`,
   )
 }
 
@@ -88,7 +88,7 @@ export function newConnectionPage(view: NewConnectionPage): Html {
         ${connectionForm({
           session,
           action: '/connections',
-          verb: kind === 'static_token' ? 'Save' : 'Save and connect',
+          verb: kind === 'static_token' || kind === 'identity' ? 'Save' : 'Save and connect',
           typed,
           problems,
           isSaved: false,

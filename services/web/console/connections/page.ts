@@ -1,5 +1,8 @@
 import { html } from 'hono/html'
-import type { OauthConnection } from '../../../platform/connections/oauth-connections.ts'
+import type {
+  ConnectionKind,
+  OauthConnection,
+} from '../../../platform/connections/oauth-connections.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
 import {
@@ -88,14 +91,8 @@ function settingsOf(view: ConnectionPage, problems: FieldProblems): Html {
 }
 
 function stateSection({ session, connection, test }: ConnectionPage): Html {
-  const { id, kind, status, scope, authorizedAt, refreshedAt } = connection
+  const { scope, authorizedAt, refreshedAt } = connection
   const { advice } = stateOf(connection)
-  const button = (path: string, text: string, look = ''): Html =>
-    html`<form method="post" action="/connections/${id}/${path}">
-      ${csrfField(session.csrfToken)}<button class="button ${look}">${text}</button>
-    </form>`
-  const isConnected = status === 'connected'
-  const isEntered = kind === 'static_token'
   return html`<section class="card" aria-labelledby="state">
     <div class="card-head">
       <h2 id="state">State</h2>
@@ -108,19 +105,27 @@ function stateSection({ session, connection, test }: ConnectionPage): Html {
       ...(authorizedAt ? ([['Connected', time(authorizedAt)]] as const) : []),
       ...(refreshedAt ? ([['Renewed', time(refreshedAt)]] as const) : []),
     ])}
-    <div class="buttons">
-      ${
-        isEntered
-          ? ''
-          : button(
-              'connect',
-              isConnected ? 'Connect again' : 'Connect',
-              isConnected ? '' : 'primary',
-            )
-      }
-      ${isConnected ? button('test', 'Test') : ''} ${isConnected ? button('revoke', 'Revoke') : ''}
-    </div>
+    ${stateButtons(session, connection)}
   </section>`
+}
+
+/** Nobody connects what has a token, or is given one for each run. */
+const UNCONNECTED: readonly ConnectionKind[] = ['static_token', 'identity']
+
+function stateButtons(session: Session, { id, kind, status }: OauthConnection): Html {
+  const button = (path: string, text: string, look = ''): Html =>
+    html`<form method="post" action="/connections/${id}/${path}">
+      ${csrfField(session.csrfToken)}<button class="button ${look}">${text}</button>
+    </form>`
+  const connect =
+    status === 'connected'
+      ? button('connect', 'Connect again')
+      : button('connect', 'Connect', 'primary')
+  return html`<div class="buttons">
+    ${UNCONNECTED.includes(kind) ? '' : connect}
+    ${status === 'connected' ? button('test', 'Test') : ''}
+    ${status === 'connected' && kind !== 'identity' ? button('revoke', 'Revoke') : ''}
+  </div>`
 }
 
 const testFinding = ({ ok, message }: TestResult): Html =>

@@ -51,7 +51,7 @@ export function connectionRoutes(deps: WebDeps): Hono<SignedIn> {
       const body = { ...toBody(read), name: read.typed.texts.name }
       const id = await service.create(c.var.actor, organizationId, body)
       note(c, 'connection_created', id)
-      if (begun.kind === 'static_token') {
+      if (begun.kind === 'static_token' || begun.kind === 'identity') {
         return c.redirect(`/connections/${id}?notice=connection-created`, 303)
       }
       return await sendToProvider(c, deps, { service, id })

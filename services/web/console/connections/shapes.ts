@@ -140,6 +140,14 @@ export const SHAPES: readonly Shape[] = [
     texts: {},
   },
   {
+    key: 'identity',
+    name: 'Identity of the run',
+    summary: 'A receiver that takes tokens of OpenID Connect: the platform signs who the run is',
+    kind: 'identity',
+    asks: [],
+    texts: {},
+  },
+  {
     key: 'client-credentials',
     name: 'Client credentials',
     summary: 'A service that issues tokens to a client itself, without a person',

@@ -10,6 +10,7 @@ export const TEXTS = [
   'scopes',
   'parameters',
   'test_url',
+  'audience',
   'header',
   'prefix',
   'hosts',

@@ -5,12 +5,12 @@ import { isObject } from '../../../shared/is-object.ts'
 import type { Html } from './parts.ts'
 
 /** How far a task of a run is. */
-export type TaskState = 'running' | 'asks' | 'done' | 'failed'
+export type TaskState = 'running' | 'asks' | 'done' | 'skipped' | 'failed'
 
 interface GraphTask extends OrderedTask {
   readonly agent: string
-  /** What happens to its output before others get it. */
-  readonly marks: string
+  /** Whether it is done, how often, and what happens to its output before others get it. */
+  readonly marks: readonly string[]
 }
 
 /** A task in its row, and the tasks right before it. */
@@ -26,6 +26,7 @@ const STATES = {
   running: 'running',
   asks: 'asks a person',
   done: 'done',
+  skipped: 'skipped',
   failed: 'failed',
 } as const
 
@@ -80,12 +81,22 @@ function edge(from = ORIGIN, to = ORIGIN): Html {
   return html`<path d="M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}" />`
 }
 
-const box = ({ key, agent, marks }: GraphTask, { x, y } = ORIGIN, state?: TaskState): Html =>
-  html`<g transform="translate(${x} ${y})" class="${state ?? ''}">
-    <rect width="${WIDTH}" height="${HEIGHT}" rx="8" />
+function box({ key, agent, marks }: GraphTask, { x, y } = ORIGIN, state?: TaskState): Html {
+  const rect = (gap: number): Html =>
+    html`<rect
+      x="${gap}"
+      y="${gap}"
+      width="${WIDTH - 2 * gap}"
+      height="${HEIGHT - 2 * gap}"
+      rx="8"
+    />`
+  const looks = [state, ...marks.filter((mark) => mark === CONDITIONAL)].join(' ')
+  return html`<g transform="translate(${x} ${y})" class="${looks}">
+    ${rect(0)} ${marks.includes(EACH) ? rect(3) : ''}
     <text x="12" y="20" class="mono">${short(key)}</text>
-    <text x="12" y="37">${short([agent, marks].filter((each) => each !== '').join(' · '))}</text>
+    <text x="12" y="37">${short([...marks, agent].filter((each) => each !== '').join(' · '))}</text>
   </g>`
+}
 
 const short = (text: string): string =>
   text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX - 1)}…` : text
@@ -93,7 +104,8 @@ const short = (text: string): string =>
 function inWords({ task, after }: Place, states: ReadonlyMap<string, TaskState>): string {
   const state = states.get(task.key)
   const waits = after.length > 0 ? ` after ${after.join(' and ')}` : ''
-  return `${task.key}${waits}${state ? ` (${STATES[state]})` : ''}`
+  const facts = [...task.marks, ...(state ? [STATES[state]] : [])]
+  return `${task.key}${waits}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
 }
 
 /** Reads what can be drawn of a definition, which may not be valid yet. */
@@ -113,10 +125,20 @@ export function tasksOf(definition: unknown): GraphTask[] {
     }))
 }
 
-function marksOf(task: Readonly<Record<string, unknown>>): string {
-  const isChecked = task['guardrail'] !== undefined || task['guardrails'] !== undefined
-  const marks = [isChecked ? 'checked' : '', task['human_input'] === true ? 'approved' : '']
-  return marks.filter((each) => each !== '').join(', ')
+const [CONDITIONAL, EACH] = ['conditional', 'each item']
+const MARKS: Readonly<Record<string, string>> = {
+  when: CONDITIONAL,
+  for_each: EACH,
+  retry: 'retried',
+  guardrail: 'checked',
+  guardrails: 'checked',
+}
+
+function marksOf(task: Readonly<Record<string, unknown>>): string[] {
+  const marks = Object.keys(MARKS).flatMap((field) =>
+    task[field] === undefined ? [] : (MARKS[field] ?? []),
+  )
+  return [...new Set([...marks, ...(task['human_input'] === true ? ['approved'] : [])])]
 }
 
 /**

@@ -48,6 +48,7 @@ const TRIGGER_NAMES: Readonly<Record<Trigger, string>> = {
   assistant: 'Assistant',
   schedule: 'Schedule',
   event: 'Event',
+  run: 'Another run',
 }
 
 /** Returns what started a run, as pages say it. */

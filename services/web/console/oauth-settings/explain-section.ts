@@ -11,40 +11,53 @@ import type { Html } from '../frame/parts.ts'
 /** With more automations than this, people enter the id rather than choose from a list. */
 const AUTOMATIONS_OFFERED = 100
 
-/** The explanation of a pasted token, without the token itself. */
-export interface ExplainedToken {
-  readonly automationId: string
-  readonly explanation?: Explanation
-  readonly problem?: string
-}
+/** The explanation of a pasted token, without the token itself, or why there is none. */
+export type ExplainedToken = { readonly explanation: Explanation } | { readonly problem: string }
 
 interface ExplainView {
   readonly session: Session
-  /** The first ones by name. */
-  readonly automations: Page<Automation>
+  /** The page; the form is posted to `/explain` below it. */
   readonly path: string
   readonly explained?: ExplainedToken | undefined
 }
+
+/** An explanation with the automation that was chosen. */
+export type ForAutomation = ExplainedToken & { readonly automationId: string }
 
 /** The result of each rule for a pasted token, and the form. The token itself is shown nowhere. */
 export async function explainSection(
   sql: Queryable,
   { session, path }: Pick<ExplainView, 'session' | 'path'>,
-  explained?: ExplainedToken,
+  explained?: ForAutomation,
 ): Promise<Html> {
   const { organizationId } = session.user
   const automations = await listAutomations(sql, organizationId, { limit: AUTOMATIONS_OFFERED })
+  const chosen = explained?.automationId ?? ''
+  return automations.total === 0
+    ? explainCard(
+        explained,
+        emptyState('automations', 'No automations yet', 'A token is checked against one of them.'),
+      )
+    : explainFormCard(
+        { session, path, explained },
+        { label: 'Access token', choice: automationField(automations, chosen) },
+      )
+}
+
+/** The result of each rule for a pasted token, and the form, with what else there is to choose. */
+export const explainFormCard = (
+  view: ExplainView,
+  asked: { readonly label: string; readonly choice?: Html },
+): Html => explainCard(view.explained, explainForm(view, asked))
+
+function explainCard(explained: ExplainedToken | undefined, form: Html): Html {
+  const explanation = explained && 'explanation' in explained ? explained.explanation : undefined
   return html`<section class="card flush" id="explain" aria-labelledby="explain-title">
     <div class="card-head">
       <h2 id="explain-title">Explain a token</h2>
-      ${explained?.explanation ? verdict(explained.explanation) : ''}
+      ${explanation ? verdict(explanation) : ''}
     </div>
-    ${explained?.explanation ? rulesTable(explained.explanation) : ''}
-    ${
-      automations.total === 0
-        ? emptyState('automations', 'No automations yet', 'A token is checked against one of them.')
-        : explainForm({ session, path, automations, explained })
-    }
+    ${explanation ? rulesTable(explanation) : ''} ${form}
   </section>`
 }
 
@@ -118,12 +131,16 @@ function automationField({ items, total }: Page<Automation>, chosen: string): Ht
   </label>`
 }
 
-function explainForm({ session, automations, path, explained }: ExplainView): Html {
+function explainForm(
+  { session, path, explained }: ExplainView,
+  { label, choice = html`` }: { readonly label: string; readonly choice?: Html },
+): Html {
+  const problem = explained && 'problem' in explained ? explained.problem : undefined
   return html`<form method="post" action="${path}/explain#explain" class="card-foot">
-    ${csrfField(session.csrfToken)} ${problemBox(explained?.problem)}
+    ${csrfField(session.csrfToken)} ${problemBox(problem)}
     <div class="stack">
       <label
-        >Access token
+        >${label}
         <textarea
           name="token"
           rows="4"
@@ -137,9 +154,18 @@ function explainForm({ session, automations, path, explained }: ExplainView): Ht
         Checked against the saved settings. The token is neither stored nor logged.
       </p>
       <div class="row">
-        ${automationField(automations, explained?.automationId ?? '')}
+        ${choice}
         <button class="button">Explain</button>
       </div>
     </div>
   </form>`
+}
+
+const TOKEN_LENGTH_MAX = 20_000
+
+/** Reads the token of the form; undefined unless there is one. */
+export function readPasted(form: URLSearchParams): string | undefined {
+  // People copy the whole header, and line breaks with it.
+  const token = (form.get('token') ?? '').trim().replace(/^(authorization:\s*)?bearer\s+/i, '')
+  return token === '' || token.length > TOKEN_LENGTH_MAX ? undefined : token
 }

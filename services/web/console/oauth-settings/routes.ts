@@ -11,11 +11,10 @@ import { takeForm } from '../../gate/callers/forms.ts'
 import { resourcePage } from '../../resources/page-routes.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
 import { createRoom } from '../frame/room.ts'
-import { explainSection } from './explain-section.ts'
-import type { ExplainedToken } from './explain-section.ts'
+import { explainSection, readPasted } from './explain-section.ts'
+import type { ForAutomation } from './explain-section.ts'
 import { testSection } from './setup-sections.ts'
 
-const TOKEN_LENGTH_MAX = 20_000
 const ONE = `${OAUTH_PATH}/:oauthSettingId`
 
 /** Tries settings without saving them, and explains tokens, on the page of the settings. */
@@ -31,7 +30,7 @@ export function oauthSettingsRoutes(
   })
   const show = oauthSettings.read(resourcePage(deps))
 
-  async function belowOf(c: Context<SignedIn>, explained?: ExplainedToken) {
+  async function belowOf(c: Context<SignedIn>, explained?: ForAutomation) {
     const { session } = c.var
     if (!(await findAutomationOauth(sql, session.user.organizationId))) return html``
     const path = `${OAUTH_PATH}/${session.user.organizationId}`
@@ -58,7 +57,7 @@ export function oauthSettingsRoutes(
   room.form('admin', `${ONE}/explain`, async (c) => {
     const explained = await explain(c, deps, keys)
     const section = await belowOf(c, explained)
-    if (explained.problem !== undefined) c.status(422)
+    if ('problem' in explained) c.status(422)
     return show(c, { below: () => section })
   })
 
@@ -69,7 +68,7 @@ async function explain(
   c: Context<SignedIn>,
   { sql }: WebDeps,
   keys: OpenedGate['keys'],
-): Promise<ExplainedToken> {
+): Promise<ForAutomation> {
   const { organizationId } = c.var.session.user
   const automationId = (c.var.form.get('automation_id') ?? '').trim()
   const automation = await findAutomation(sql, automationId)
@@ -77,12 +76,8 @@ async function explain(
     return { automationId, problem: 'Choose one of your automations.' }
   const settings = await findAutomationOauth(sql, organizationId)
   if (!settings) return { automationId, problem: 'Save the settings first.' }
-  // People copy the whole header, and line breaks with it.
-  const token = (c.var.form.get('token') ?? '')
-    .trim()
-    .replace(/^(authorization:\s*)?bearer\s+/i, '')
-  if (token === '' || token.length > TOKEN_LENGTH_MAX)
-    return { automationId, problem: 'Paste one access token.' }
+  const token = readPasted(c.var.form)
+  if (token === undefined) return { automationId, problem: 'Paste one access token.' }
   const context = { organizationId, settings, boundClient: automation.oauthClientId }
   const explanation = await explainToken(token, context, { keys, now: Date.now })
   return { automationId, explanation }

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { Verdict } from '../../../platform/evaluations/publish-through-gates.ts'
 import type { Version } from '../../../platform/projects/project-versions.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
@@ -20,6 +21,7 @@ import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
 import { comparisonSection, percentSelect, releasePill, releaseSection } from './release-section.ts'
 import type { ReleaseView } from './release-section.ts'
+import { verdictSection } from './verdict-section.ts'
 import { testSection } from './test-section.ts'
 import type { DraftTests } from './test-section.ts'
 
@@ -30,6 +32,8 @@ export interface Refused {
   readonly problems: readonly string[]
   /** Nothing was wrong: a button of the form only changed the form. */
   readonly isUnsaved?: boolean
+  /** The gates that do not let it through, or not yet. */
+  readonly verdicts?: readonly Verdict[]
   /** Somebody else changed the draft meanwhile. */
   readonly isStale?: boolean
 }
@@ -104,6 +108,7 @@ export function versionPage(view: VersionPage): Html {
 
 function problemsOf(view: VersionPage, refused: Refused): Html | string {
   if (refused.isStale) return stale(view, refused)
+  if (refused.verdicts) return verdictSection(view, refused.verdicts)
   return refused.isUnsaved ? unsaved() : problemList(refused.problems, 'This cannot be used:')
 }
 

@@ -1,19 +1,18 @@
 import type { Context, Hono } from 'hono'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import {
+  OVERRIDE_REASON_MAX,
+  publishThroughGates,
+} from '../../../platform/evaluations/publish-through-gates.ts'
 import { findNewestTest } from '../../../platform/projects/draft-tests.ts'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
-import {
-  deleteDraft,
-  pinDraft,
-  publishDraft,
-  updateDraft,
-} from '../../../platform/projects/project-versions.ts'
+import { deleteDraft, pinDraft, updateDraft } from '../../../platform/projects/project-versions.ts'
 import { compareRuns, findRelease } from '../../../platform/projects/releases.ts'
 import { definitionText, problemsOf } from '../../../platform/projects/proposal-answer.ts'
 import type { VersionKey } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { versionEntry } from '../../gate/callers/audit-entries.ts'
+import { publicationEntry, versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createPins } from '../../intake/tool-pins/create-pins.ts'
@@ -32,6 +31,7 @@ import { createRoom } from '../frame/room.ts'
 
 const ONE = '/projects/:projectId/versions/:number'
 const NOTE_LENGTH_MAX = 1000
+const REASON_PROBLEM = `Say why, in at most ${OVERRIDE_REASON_MAX} characters.`
 const NOTE_PROBLEM = `The note must have at most ${NOTE_LENGTH_MAX} characters.`
 
 type Refuse = (
@@ -179,7 +179,7 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
   )
   const pinOf = createPins(deps)
 
-  room.form('editor', `${ONE}/publish`, async (c) => {
+  async function publish(c: Context<SignedIn>, override?: string): Promise<Response> {
     const own = await getOwnVersion(c, sql)
     const { number } = own.version
     const share = readShare(c)
@@ -192,11 +192,15 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
     }
     try {
       const draft = await pinDraft(sql, own.key, pinOf(own.key.organizationId))
-      await audited(
+      const how = { note: note === '' ? null : note, share, createdBy: c.var.actor.name }
+      const published = await audited(
         c.var,
-        (tx) => publishDraft(tx, draft, { note: note === '' ? null : note, share }),
-        versionEntry('version_published', own.key),
+        (tx) => publishThroughGates(tx, draft, { ...how, override }),
+        (result) => publicationEntry(own.key, result, override),
       )
+      if ('verdicts' in published) {
+        return refuse(c, own, { problems: [], verdicts: published.verdicts, status: 409 })
+      }
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== 'unprocessable') throw thrown
       return refuse(c, own, { problems: problemsOf(thrown) })
@@ -204,6 +208,14 @@ function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
     const isShared = running !== null && share.percent < 100
     const notice = withFormer(isShared ? 'version-shared' : 'version-published', running)
     return c.redirect(`${versionPath(own.project, number)}?notice=${notice}`, 303)
+  }
+
+  room.form('editor', `${ONE}/publish`, (c) => publish(c))
+
+  room.form('admin', `${ONE}/publish/override`, async (c) => {
+    const reason = (c.var.form.get('reason') ?? '').trim()
+    if (reason !== '' && reason.length <= OVERRIDE_REASON_MAX) return publish(c, reason)
+    return refuse(c, await getOwnVersion(c, sql), { problems: [REASON_PROBLEM] })
   })
 
   return room.routes

@@ -3,6 +3,7 @@ import { BUDGET_EXCEEDED, describeStop } from '../../../platform/budgets/budget-
 import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
 import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
+import type { ProgressPage } from '../../../platform/runs/progress.ts'
 import { findRunError } from '../../../platform/runs/run-errors.ts'
 import type { Failure, Run } from '../../../platform/runs/runs.ts'
 import { approvalForms } from '../frame/approval-forms.ts'
@@ -10,6 +11,7 @@ import { icon } from '../frame/icons.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { formatOf } from '../frame/text/text-format.ts'
+import { isSkipped } from './run-steps.ts'
 import { plainText, renderText } from '../frame/text/text-view.ts'
 
 /** The view of an output: as a document, or as it was written. */
@@ -27,6 +29,7 @@ interface OutcomeSection {
   readonly approval: Approval | undefined
   /** The LLM connection that its error names. */
   readonly connection: LlmConnection | undefined
+  readonly progress: Pick<ProgressPage, 'steps'>
   readonly csrfToken: string
 }
 
@@ -42,9 +45,14 @@ export function outcomeSection(section: OutcomeSection): Html | string {
       <h2 id="output">Output</h2>
       ${output.trim() ? outputActions(section, output) : ''}
     </div>
-    ${output.trim() ? outputBody(section, output) : html`<p class="hint">The output is empty.</p>`}
+    ${output.trim() ? outputBody(section, output) : html`<p class="hint">${emptiness(section)}</p>`}
   </section>`
 }
+
+const emptiness = ({ progress, run }: OutcomeSection): string =>
+  isSkipped(progress.steps, run)
+    ? 'The output is empty: each task was skipped.'
+    : 'The output is empty.'
 
 function waitingSection(section: OutcomeSection, approval: Approval): Html {
   const { path, csrfToken } = section

@@ -6,7 +6,9 @@ import { countTokens, listProgress, readProgressPage } from '../../../platform/r
 import type { Progress } from '../../../platform/runs/progress.ts'
 import { getVersionOf } from '../../../platform/runs/run-again.ts'
 import { findApproval } from '../../../platform/runs/run-approvals.ts'
+import { listIdentityTokens } from '../../../platform/connections/identity-tokens.ts'
 import { listArtifacts } from '../../../platform/runs/run-artifacts.ts'
+import { listLinkedRuns } from '../../../platform/runs/called-runs.ts'
 import { countSteps } from '../../../platform/runs/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { automationUrl } from '../../api/automation/automation-urls.ts'
@@ -57,6 +59,8 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     apiUrl: automationUrl(config, automation.automationId),
     notice: c.var.notice,
     artifacts: await listArtifacts(sql, run.id),
+    identities: await listIdentityTokens(sql, run.id),
+    linked: await listLinkedRuns(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
     version: await getVersionOf(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations/automations.ts'
+import type { LinkedRun } from '../../../platform/runs/called-runs.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
 import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
+import type { IdentityToken } from '../../../platform/connections/identity-tokens.ts'
 import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
 import type { VersionOfRun } from '../../../platform/runs/run-again.ts'
 import type { Run, Usage } from '../../../platform/runs/runs.ts'
@@ -12,13 +14,14 @@ import type { StepCounts } from '../../../platform/runs/run-steps.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
-import { absoluteTime, count, duration, plural, pretty, shortId } from '../frame/format.ts'
+import { count, duration, plural, pretty, shortId } from '../frame/format.ts'
 import { fileText } from '../frame/input-field.ts'
 import { jsonTree } from '../frame/text/json-tree.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { artifactsSection } from './artifacts-section.ts'
 import { crumbs, wayTo } from './crumbs.ts'
+import { linkedSection } from './linked-runs.ts'
 import { outcomeSection } from './outcome-section.ts'
 import type { TextView } from './outcome-section.ts'
 import {
@@ -28,15 +31,14 @@ import {
   runPill,
   noticeBox,
   ranFor,
-  starterOf,
   testPill,
   statusName,
-  time,
   factList,
 } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { crewGraph } from '../frame/crew-graph.ts'
 import { kindSprite } from '../frame/kinds.ts'
+import { identitySection, timesSection } from './times-section.ts'
 import { taskStates, toRunTimeline } from './run-steps.ts'
 import { stepList } from './step-list.ts'
 
@@ -51,6 +53,7 @@ export interface RunPage {
   readonly textView: TextView
   /** The files that its tasks wrote. */
   readonly artifacts: readonly Artifact[]
+  readonly identities: readonly IdentityToken[]
   /** The address of the automation's API. */
   readonly apiUrl: string
   readonly notice: string | undefined
@@ -62,6 +65,8 @@ export interface RunPage {
   readonly connection: LlmConnection | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
+  /** The run that started it by a tool, and those that it started. */
+  readonly linked: readonly LinkedRun[]
   /** The version that it is of. */
   readonly version: VersionOfRun
   /** The steps of its journal, and those of them that are from the run that it follows. */
@@ -117,7 +122,10 @@ export function runParts(view: RunPage): Html {
       <div>
         <div data-part="graph">${graphSection(view)}</div>
         ${inputsSection(view)}
-        <div data-part="times">${timesSection(view)}</div>
+        <div data-part="linked">${linkedSection(view.linked)}</div>
+        <div data-part="times">
+          ${timesSection(view, draftPath(view))} ${identitySection(view.identities)}
+        </div>
       </div>
     </div>
   </div>`
@@ -152,6 +160,7 @@ function againActions(view: RunPage, path: string): Html {
   const edit = `/automations/${automation.automationId}?from=${run.id}#run`
   const goOn = html`<a class="button" href="${path}/continue">Continue from a step</a>`
   return html`${keptSteps.own > 0 ? goOn : ''}
+    <a class="button" href="${path}/case">Make a case of it</a>
     <a class="button" href="${edit}">Edit inputs and run</a>
     <form method="post" action="${path}/again">
       ${csrfField(session.csrfToken)}
@@ -267,29 +276,5 @@ function inputsSection({ automation, run, apiUrl }: RunPage): Html {
         : html`<p class="hint">None</p>`
     }
     ${automation.testsProjectId === null ? withCurl(apiUrl, run) : ''}
-  </section>`
-}
-
-function timesSection(view: RunPage): Html {
-  const { run, version } = view
-  const { id, queuedAt, startedAt, finishedAt } = run
-  return html`<section class="card" aria-labelledby="times">
-    <div class="card-head"><h2 id="times">Times</h2></div>
-    <dl class="facts">
-      <dt>Queued</dt>
-      <dd>${time(queuedAt)}</dd>
-      <dt>Started</dt>
-      <dd>${startedAt ? absoluteTime(startedAt) : '–'}</dd>
-      <dt>Finished</dt>
-      <dd>${finishedAt ? absoluteTime(finishedAt) : '–'}</dd>
-      <dt>Started by</dt>
-      <dd>${starterOf(run)}</dd>
-      <dt>Version</dt>
-      <dd>
-        <a href="${draftPath(view)}">Version ${version.version}</a>
-      </dd>
-      <dt>Kickoff ID</dt>
-      <dd class="mono select">${id}</dd>
-    </dl>
   </section>`
 }

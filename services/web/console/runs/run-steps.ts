@@ -93,11 +93,18 @@ export function taskStates(
   const states = new Map<string, TaskState>()
   for (const { kind, endMs, isError, facts } of toRunTimeline(progress, run, 0).steps) {
     if (kind !== TASK || typeof facts['task'] !== 'string') continue
-    const open = endMs === null ? 'running' : 'done'
+    const done = facts['skipped'] === undefined ? 'done' : 'skipped'
+    const open = endMs === null ? 'running' : done
     states.set(facts['task'], isError ? 'failed' : open)
   }
   if (asked !== undefined) states.set(asked, 'asks')
   return states
+}
+
+/** Returns true for a run all tasks of which were skipped. */
+export function isSkipped(progress: readonly Progress[], run: Run): boolean {
+  const states = [...taskStates(progress, run, undefined).values()]
+  return states.length > 0 && states.every((state) => state === 'skipped')
 }
 
 function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {

@@ -6,7 +6,9 @@ import type { KindName } from '../frame/kinds.ts'
 import { factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import { axisTimes, timeBar } from '../frame/time-bar.ts'
+import { foldItems } from './fold-items.ts'
 import type { RunStep, RunTimeline } from './run-steps.ts'
 
 interface Field {
@@ -38,6 +40,7 @@ const HIDDEN = new Set([
   'server_address',
   'server_port',
   'error',
+  'skipped',
 ])
 
 /**
@@ -55,7 +58,7 @@ export const stepList = (timeline: RunTimeline): Html =>
         : html`<div data-part="axis"></div>`
     }
     <ol class="steps" data-part="steps">
-      ${timeline.steps.map((step) => stepRow(step, timeline))}
+      ${foldItems(timeline.steps).map((step) => stepRow(step, timeline))}
     </ol>`
 
 function stepRow(step: RunStep, timeline: RunTimeline): Html {
@@ -63,7 +66,7 @@ function stepRow(step: RunStep, timeline: RunTimeline): Html {
   return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
     <div class="step-line" data-part="line-${id}" ${written(step)}>${line(step, timeline)}</div>
     <div class="step-body d${Math.min(depth, INDENT_MAX)}" data-part="body-${id}">
-      ${problem(step)} ${folds(step, timeline)}
+      ${problem(step)} ${whySkipped(step)} ${folds(step, timeline)}
     </div>
   </li>`
 }
@@ -76,7 +79,7 @@ function written({ kind, endMs, facts }: RunStep): Html | string {
 }
 
 function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
-  const { depth, kind, name, label, tokens, isError, isCutOff } = step
+  const { depth, kind, name, label, tokens, isError, isCutOff, facts } = step
   const took = step.endMs === null ? null : step.endMs - step.startMs
   const bar = {
     kind,
@@ -88,6 +91,7 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
       ${kindIcon(kind)} <strong>${name}</strong>
       ${label === undefined ? '' : html`<span class="quiet">${label}</span>`}
       ${isError ? html`<span class="flag bad">Error</span>` : ''}
+      ${facts['skipped'] === undefined ? '' : html`<span class="flag">Skipped</span>`}
       ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
     </span>
     <span class="number">${tokens === null ? '' : count(tokens)}</span>
@@ -112,6 +116,9 @@ function problem({ facts: { error } }: RunStep): Html | string {
     ${foreignText(text('message') ?? '', 'Error')} ${others.length > 0 ? fieldList(others) : ''}
   </div>`
 }
+
+const whySkipped = ({ facts: { skipped } }: RunStep): Html | string =>
+  typeof skipped === 'string' ? html`<p class="hint">${visibleText(skipped)}</p>` : ''
 
 function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html {
   const fields = Object.entries(facts).flatMap(([key, value]) =>

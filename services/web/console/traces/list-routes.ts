@@ -3,6 +3,7 @@ import { listAutomationNames } from '../../../platform/automations/automations.t
 import { listWaiting } from '../../../platform/runs/run-history.ts'
 import { countTraceNotes } from '../../../platform/traces/trace-notes.ts'
 import { listTraceFilters } from '../../../platform/traces/trace-filters.ts'
+import { csvRow } from '../../../shared/csv.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { toTraceId } from '../frame/addresses.ts'
@@ -133,12 +134,5 @@ export function usageCsv(rows: readonly UsageRow[]): string {
     row.p95 ?? '',
     row.traces ?? '',
   ])
-  return [HEAD, ...values].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
-}
-
-/** A text that a spreadsheet would take for a formula begins with an apostrophe instead. */
-function cell(value: string | number): string {
-  if (typeof value === 'number') return String(value)
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return [HEAD, ...values].map(csvRow).join('')
 }

@@ -52,12 +52,12 @@ export async function explainToken(
     const { reason } = read
     return { reason, rules: [shape], hints: hintsFor({ token, reasons: [reason] }) }
   }
-  const { settings, boundClient } = context
+  const { settings, boundClient, signed = RULES.signed } = context
   const facts: Facts = { ...read.parsed, policy: settings, boundClient, nowSeconds: now() / 1000 }
   const unsigned = RULES.unsigned.map((rule) => explain(rule, facts))
   const isHeaderGood = unsigned.every(({ reason }) => reason === undefined)
   const signature = await explainSignature(token, { facts, context, keys, isHeaderGood })
-  const rules = [shape, ...unsigned, signature, ...RULES.signed.map((rule) => explain(rule, facts))]
+  const rules = [shape, ...unsigned, signature, ...signed.map((rule) => explain(rule, facts))]
   const reasons = rules.flatMap(({ reason }) => reason ?? [])
   return { reason: reasons[0], rules, hints: hintsFor({ token, reasons, facts }) }
 }

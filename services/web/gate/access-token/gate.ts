@@ -1,12 +1,13 @@
-import type { AutomationOauth } from '../../../platform/automations/automation-oauth.ts'
+import type { TokenPolicy } from '../../../platform/automations/automation-oauth.ts'
 import { claimRules } from './claim-rules.ts'
 import { clientRules } from './client-rules.ts'
+import type { KeySource } from './fetch-keys.ts'
 import { headerRules } from './header-rules.ts'
 import type { KeyStore } from './key-store.ts'
 import { parseToken } from './parse-token.ts'
 import type { ParsedToken, ParseResult } from './parse-token.ts'
 import { claimOf, firstRefusal } from './rule.ts'
-import type { Facts, Reason } from './rule.ts'
+import type { Facts, Reason, Rule } from './rule.ts'
 import { createSignatures, findCandidates } from './verify-signature.ts'
 import type { SignatureResult } from './verify-signature.ts'
 import type { VerifiedTokens } from './verified-tokens.ts'
@@ -20,8 +21,10 @@ export const RULES = { unsigned: headerRules, signed: [...claimRules, ...clientR
  */
 export interface TokenContext {
   readonly organizationId: number
-  readonly settings: AutomationOauth
+  readonly settings: TokenPolicy & KeySource
   readonly boundClient: string | null
+  /** Decide once the signature is good. @default `RULES.signed` */
+  readonly signed?: readonly Rule[]
 }
 
 /** The decision about a token. */
@@ -82,7 +85,7 @@ export function createGate({ keys, verified, now }: GateOptions): Gate {
         : await signatures.verify({ token, header: parsed.header }, candidates)
     if (!signature.ok)
       return { accepted: false, reason: reasonFor(signature.reason, parsed, context) }
-    const reason = firstRefusal(RULES.signed, factsOf(parsed, context))
+    const reason = firstRefusal(context.signed ?? RULES.signed, factsOf(parsed, context))
     if (reason) {
       entry.drop()
       return { accepted: false, reason, parsed }

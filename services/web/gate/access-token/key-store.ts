@@ -8,6 +8,8 @@ import { createKeySet } from './key-set.ts'
 import type { KeySet } from './key-set.ts'
 
 const ORGANIZATIONS_MAX = 10_000
+/** More than that have to be fetched again by turns. */
+const SOURCES_MAX = 50
 
 /** Options of `createKeyStore`. */
 interface KeyStoreOptions {
@@ -18,9 +20,9 @@ interface KeyStoreOptions {
   readonly now: () => number
 }
 
-/** The key sets of all organizations. */
+/** The key sets of all organizations, of each authorization server that they name. */
 export interface KeyStore {
-  /** Returns the keys of an organization's authorization server. Another source replaces them. */
+  /** Returns the keys of an authorization server of an organization. */
   of(organizationId: number, source: KeySource): KeySet
 }
 
@@ -35,12 +37,12 @@ const isSame = (one: KeySource, other: KeySource): boolean =>
   one.jwksUrl === other.jwksUrl
 
 /**
- * Creates a store with one key set per organization: the settings and outages of one organization
- * never touch the keys of another.
+ * Creates a store with the key sets of each organization: the settings and outages of one never
+ * touch the keys of another.
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const { guard, staleMs, log, metrics, now } = options
-  const entries = new Map<number, Entry>()
+  const entries = new Map<number, Entry[]>()
 
   function open(organizationId: number, source: KeySource): KeySet {
     async function fetch() {
@@ -62,12 +64,13 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   return {
     of(organizationId, source) {
-      const known = entries.get(organizationId)
-      if (known && isSame(known.source, source)) return known.keys
+      const own = entries.get(organizationId) ?? []
+      const known = own.find((each) => isSame(each.source, source))
+      if (known) return known.keys
       const keys = open(organizationId, source)
       const [oldest] = entries.keys()
       if (entries.size >= ORGANIZATIONS_MAX && oldest !== undefined) entries.delete(oldest)
-      entries.set(organizationId, { source, keys })
+      entries.set(organizationId, [...own.slice(1 - SOURCES_MAX), { source, keys }])
       return keys
     },
   }

@@ -17,6 +17,8 @@ export type Reason =
   | 'unknown_key'
   | 'idp_unavailable'
   | 'bad_signature'
+  | 'other_audiences'
+  | 'claim_mismatch'
   | DisclosedReason
 
 /** The reasons that the bearer of a well-signed token learns. */

@@ -1,6 +1,8 @@
 import type { AuditEntry } from '../../../platform/audit/audit.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { BudgetKey, BudgetLimits } from '../../../platform/budgets/budgets.ts'
+import type { Published } from '../../../platform/evaluations/publish-through-gates.ts'
+import type { CaseSet } from '../../../platform/evaluations/case-sets.ts'
 import type { Project, VersionKey } from '../../../platform/projects/projects.ts'
 import type { Share } from '../../../platform/projects/releases.ts'
 
@@ -33,6 +35,28 @@ export const versionEntry = (
   after: { project: projectId, version: number },
 })
 
+/**
+ * Returns the entry of the audit about a version that is published, perhaps in spite of its gates;
+ * or about the evaluations that were started for it.
+ */
+export function publicationEntry(
+  key: VersionKey,
+  published: Published,
+  override: string | undefined,
+): AuditEntry | undefined {
+  const entry = versionEntry('version_published', key)
+  if ('version' in published) {
+    return override === undefined
+      ? entry
+      : { ...entry, after: { ...entry.after, gates_overridden: override } }
+  }
+  const evaluations = published.verdicts.flatMap(({ state, evaluationId }) =>
+    state === 'started' && evaluationId !== null ? [evaluationId] : [],
+  )
+  if (evaluations.length === 0) return undefined
+  return { ...entry, action: 'gates_started', after: { ...entry.after, evaluations } }
+}
+
 /** Returns an entry of the audit about a version that takes all calls, or a share of them. */
 export const releaseEntry = (
   { projectId, number }: Pick<VersionKey, 'projectId' | 'number'>,
@@ -48,6 +72,12 @@ export const releaseEndedEntry = ({ projectId }: Pick<VersionKey, 'projectId'>):
   action: 'release_ended',
   target: { kind: 'project', id: projectId },
 })
+
+/** Returns an entry of the audit about cases that were added to a set, or deleted. */
+export const casesEntry = (
+  { id, name }: Pick<CaseSet, 'id' | 'name'>,
+  after: object,
+): AuditEntry => ({ action: 'cases_changed', target: { kind: 'case_set', id, name }, after })
 
 /** Returns an entry of the audit about a file of a tool. */
 export const toolEntry = (action: string, filename: string, after?: object): AuditEntry => ({

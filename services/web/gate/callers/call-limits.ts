@@ -13,7 +13,11 @@ const UNTOLD_SHARE = 10
 const LOOKS_MAX = 2 * UNTOLD_SHARE
 
 /** A token or client that calls. */
-type LimitedCaller = Pick<Actor, 'kind' | 'id'> & { readonly organizationId: number }
+interface LimitedCaller extends Pick<Actor, 'kind' | 'id'> {
+  readonly organizationId: number
+  /** What it calls with, as messages name it. @default `this token` */
+  readonly what?: string
+}
 
 /** Counts the calls of tokens and of organizations. */
 export interface CallLimits {
@@ -35,6 +39,8 @@ interface Policy {
   readonly name: 'token' | 'organization'
   readonly subject: string
   readonly limit: number
+  /** What the calls are counted of, as messages name it. */
+  readonly whose: string
 }
 
 /**
@@ -46,15 +52,16 @@ export function createCallLimits(deps: CallLimitsDeps): CallLimits {
   const counts = createSharedCounts(deps)
 
   function policiesOf(caller: LimitedCaller): readonly Policy[] {
-    const { organizationId } = caller
+    const { organizationId, what: whose = 'this token' } = caller
     const own = counts.ratesOf(organizationId)
     const { tokenCalls, organizationCalls } = limits
     return [
-      { name: 'token', subject: subjectOf(caller), limit: own?.tokenCalls ?? tokenCalls },
+      { name: 'token', subject: subjectOf(caller), limit: own?.tokenCalls ?? tokenCalls, whose },
       {
         name: 'organization',
         subject: `organization:${organizationId}`,
         limit: own?.organizationCalls ?? organizationCalls,
+        whose: 'all tokens of your organization',
       },
     ]
   }
@@ -110,15 +117,13 @@ function headersOf(
   }
 }
 
-const WHOSE = { token: 'this token', organization: 'all tokens of your organization' }
-
 function tooManyCalls(
-  { name, limit }: Policy,
+  { name, limit, whose }: Policy,
   { seconds, headers }: { seconds: number; headers: Readonly<Record<string, string>> },
 ): AppError {
   return new AppError(
     'rate_limited',
-    `There were ${limit} calls with ${WHOSE[name]} in this minute, which is the limit. Try again ` +
+    `There were ${limit} calls with ${whose} in this minute, which is the limit. Try again ` +
       `in ${seconds} s, or ask an administrator of the platform for a higher limit.`,
     {
       details: {

@@ -1,3 +1,4 @@
+import { pinAutomation } from '../../../platform/automations/automation-tools.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import { oauthServiceOf } from '../../../shared/oauth-service.ts'
 import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
@@ -32,5 +33,6 @@ function createPinDeps({ sql, config }: WebDeps): (organizationId: number) => Pi
     guard,
     subject: `organization ${organizationId}`,
     connections: createPinConnections({ sql, oauth, organizationId }),
+    pinAutomation: (tool) => pinAutomation(sql, organizationId, tool),
   })
 }

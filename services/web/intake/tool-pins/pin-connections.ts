@@ -63,7 +63,7 @@ export function createPinConnections(surroundings: Surroundings): PinConnections
     async tokenOf(name, signal) {
       const { id } = await find(name)
       if (!oauth) throw new Error('this platform has no OAuth service, which keeps connections')
-      return getConnectionToken(oauth, id, signal)
+      return getConnectionToken(oauth, { connectionId: id, signal })
     },
   }
 }

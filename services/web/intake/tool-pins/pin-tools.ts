@@ -31,6 +31,8 @@ export interface PinDeps {
   readonly subject: string
   /** The connections that tools may name. @default none */
   readonly connections?: PinConnections
+  /** Reads the inputs of an automation, or why it cannot be used. @default leaves it as it is */
+  readonly pinAutomation?: (tool: ToolOf<'automation'>) => Promise<Tool | string>
   /** For each tool. @default 15_000 */
   readonly timeoutMs?: number
 }
@@ -65,6 +67,7 @@ export async function pinTools(deps: PinDeps, definition: CrewDefinition): Promi
 
 /** Returns the tool with its schemas, or why they cannot be had. */
 async function pinOne(deps: PinDeps, key: string, tool: Tool): Promise<Tool | string> {
+  if (tool.type === 'automation') return deps.pinAutomation?.(tool) ?? tool
   if (tool.type !== 'mcp' && tool.type !== 'http') return tool
   return reach<Tool>(deps, [key, tool], async (signal, check) => {
     if (tool.type === 'mcp') return pinMcp(deps, tool, signal)

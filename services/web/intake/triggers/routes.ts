@@ -41,7 +41,8 @@ export function triggerRoutes(deps: WebDeps): Hono<WebApp> {
     if (!signed) throw badTokens.answer(c, unknown(), 'hooks')
     const { id, organizationId } = signed
     Object.assign(c.var.wide, { trigger_id: id, organization_id: organizationId })
-    const left = await calls.take({ kind: 'client', id: `trigger:${id}`, organizationId })
+    const caller = { kind: 'client', id: `trigger:${id}`, what: 'this trigger' } as const
+    const left = await calls.take({ ...caller, organizationId })
     for (const [name, value] of Object.entries(left)) c.header(name, value)
     const trigger = await findTrigger(sql, signed)
     if (!trigger) throw unknown()

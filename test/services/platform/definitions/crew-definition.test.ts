@@ -23,6 +23,12 @@ describe('a crew definition', () => {
     expect(placesOf(parseCrewDefinition({ ...definition, tasks }))).toEqual(['topic', 'b'])
   })
 
+  it('asks for no input that is the item of a list', () => {
+    const each = { ...task, description: '{item} of {topic}', for_each: '$.inputs.topic' }
+    const tasks = [each, { ...task, key: 'other', description: '{topic}' }]
+    expect(placesOf(parseCrewDefinition({ ...definition, tasks }))).toEqual(['topic'])
+  })
+
   it.each([
     ['no agents', { ...definition, agents: [] }, 'agents: '],
     [
@@ -111,6 +117,86 @@ describe('a crew definition', () => {
       'too many retries',
       { ...definition, tasks: [{ ...task, guardrail_max_retries: 11 }] },
       'tasks[0].guardrail_max_retries: must be at most 10',
+    ],
+    [
+      'a condition on a task that comes later',
+      {
+        ...definition,
+        tasks: [
+          { ...task, when: '@.outputs.later' },
+          { ...task, key: 'later' },
+        ],
+      },
+      'tasks[0].when: names the output of later, which this task does not wait for',
+    ],
+    [
+      'a condition on a task that is not there',
+      { ...definition, tasks: [{ ...task, when: 'length(@.outputs["x"].output) > 1' }] },
+      'tasks[0].when: names the output of x, which is not a task of this crew',
+    ],
+    [
+      'a condition on an input that is not there',
+      { ...definition, tasks: [{ ...task, when: '@.inputs.topic == 1 || !@.inputs.x' }] },
+      'tasks[0].when: names the input x; declare it under inputs',
+    ],
+    [
+      'a condition on what no task has',
+      { ...definition, tasks: [{ ...task, when: '@.json.score > 1' }] },
+      'tasks[0].when: looks at json; there are only inputs and outputs',
+    ],
+    [
+      'a condition that never holds',
+      { ...definition, tasks: [{ ...task, when: '$.inputs.topic == 1' }] },
+      'tasks[0].when: has a path that begins with $; in a condition it begins with @',
+    ],
+    [
+      'a list that is no path',
+      { ...definition, tasks: [{ ...task, for_each: 'cities' }] },
+      'tasks[0].for_each: cannot be read: ',
+    ],
+    [
+      'a list of all inputs',
+      { ...definition, tasks: [{ ...task, for_each: '$.inputs' }] },
+      'tasks[0].for_each: names none of the inputs',
+    ],
+    [
+      'items that are asked the same',
+      { ...definition, tasks: [{ ...task, for_each: '$.inputs.topic' }] },
+      'tasks[0].for_each: needs {item} in the description',
+    ],
+    [
+      'an input with the name of the item',
+      {
+        ...definition,
+        inputs: ['item'],
+        tasks: [{ ...task, description: '{item}', for_each: '$.inputs.topic' }],
+      },
+      'tasks[0].for_each: gives {item} to its texts, so no input can have this name',
+    ],
+    [
+      'too many items at a time',
+      { ...definition, tasks: [{ ...task, parallel: 17 }] },
+      'tasks[0].parallel: must be a whole number from 1 to 16',
+    ],
+    [
+      'items at a time of none',
+      { ...definition, tasks: [{ ...task, parallel: 2 }] },
+      'tasks[0].parallel: needs for_each',
+    ],
+    [
+      'a failure that is not retried',
+      { ...definition, tasks: [{ ...task, retry: { times: 1, on: ['internal'] } }] },
+      'tasks[0].retry.on[0]: must be one of llm_rejected, ',
+    ],
+    [
+      'a retry without a number',
+      { ...definition, tasks: [{ ...task, retry: {} }] },
+      'tasks[0].retry: times is required',
+    ],
+    [
+      'no time at all',
+      { ...definition, tasks: [{ ...task, timeout_seconds: 0 }] },
+      'tasks[0].timeout_seconds: must be a whole number from 1 to 86400',
     ],
     [
       'an enum of another type',

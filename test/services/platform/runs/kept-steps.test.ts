@@ -110,6 +110,17 @@ describe('what a run keeps that goes on from a step', () => {
     ])
   })
 
+  it('is the other items of a list, whenever they were done', () => {
+    const items: Line[] = [
+      ['each', 0, null],
+      ['each/item:0', 0, 2, { kind: 'task' }],
+      ['each/item:0/llm', 0, 2],
+      ['each/item:1', 2, 4, { kind: 'task' }],
+      ['each/item:1/llm', 2, 4],
+    ]
+    expect(kept([task('each')], items, 'each/item:0')).toEqual(['each/item:1', 'each/item:1/llm'])
+  })
+
   it('is what a manager did before it gave out the named work, in which all is done again', () => {
     const tasks = [task('plan', { agent: undefined }), task('end', { agent: undefined })]
     const lines: Line[] = [

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { countRuns } from '../../../../services/platform/runs/run-list.ts'
 import {
@@ -8,6 +9,8 @@ import {
   renewLease,
   takeRuns,
 } from '../../../../services/platform/runs/run-queue.ts'
+import { recordProgress } from '../../../../services/platform/runs/record-progress.ts'
+import type { Queryable } from '../../../../services/shared/postgres/database.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import {
   findRun,
@@ -92,6 +95,47 @@ describe('the queue of runs', () => {
     expect(await takeRuns(at.sql, 1)).toEqual([])
   })
 
+  it('writes no index when a lease is renewed or a step ends', async () => {
+    await at.enqueue()
+    const lease = await at.takeOne()
+    const step = {
+      kind: 'tool',
+      name: 'a',
+      path: ['a'],
+      startedAt: '2026-01-01T00:00:00Z',
+    } as const
+    const report = (tx: Queryable, end: object) => {
+      const steps = [{ ...step, key: 'a', state: 'started' as const, ...end }]
+      return recordProgress(tx, lease, { events: [], steps })
+    }
+    await report(at.sql, {})
+    // With what this connection did before and has not told yet.
+    const count = async (tx: Queryable): Promise<number[]> => {
+      const [row] = await tx<[{ all: number; hot: number }]>`
+        select sum(pg_stat_get_xact_tuples_updated(oid))::int as all,
+          sum(pg_stat_get_xact_tuples_hot_updated(oid))::int as hot
+        from pg_class where relname ~ '^(executions|run_steps_.*)$' and relkind = 'r'`
+      return [row.all, row.hot]
+    }
+    const [all = 0, hot = 0] = await at.sql.begin(async (tx) => {
+      const before = await count(tx)
+      for (let times = 0; times < 3; times += 1) await renewLease(tx, lease)
+      await report(tx, { state: 'finished', endedAt: step.startedAt, result: 'b' })
+      return (await count(tx)).map((each, index) => each - (before[index] ?? 0))
+    })
+    expect([all, hot]).toEqual([4, 4])
+  })
+
+  it('notices a lost worker that had renewed its lease, and only then', async () => {
+    const id = await at.enqueue()
+    const lease = await at.takeOne()
+    await at.sql`update executions set lease_due_at = now() - interval '1 second'`
+    expect(await takeRuns(at.sql, 1)).toEqual([])
+    expect(await renewLease(at.sql, lease)).toBe(true)
+    await expireLeases()
+    expect(await at.takeOne()).toMatchObject({ id, attempt: 2, lostAttempts: 1 })
+  })
+
   it('gives a run up when its workers were lost three times', async () => {
     const id = await at.enqueue()
     for (let attempt = 1; attempt <= 3; attempt += 1) {
@@ -138,7 +182,10 @@ describe('the queue of runs', () => {
   it('says when a run becomes due, or a worker counts as lost', async () => {
     const seconds: number[] = []
     const look = () =>
-      takeRuns(at.sql, 2, (nextMs) => seconds.push(Math.ceil(nextMs / 10_000) * 10))
+      takeRuns(at.sql, 2, {
+        channel: `queue_${randomUUID()}`,
+        onEmpty: (nextMs) => seconds.push(Math.ceil(nextMs / 10_000) * 10),
+      })
     await look()
     await at.enqueue()
     const [taken] = await look()

@@ -120,3 +120,11 @@ describe('a mapping', () => {
     expect(map({ deliveryPath: '$.body.commits[0].message' }).deliveryId).toBe('Fix the tide')
   })
 })
+
+it('quotes no half of a character in what is wrong with a mapping', () => {
+  for (const filter of ['\u{10000}', '@.a == \u{1f600}']) {
+    const problem = mappingProblem({ filter, deliveryPath: null, inputs: {} })
+    expect(problem).toContain('cannot be read')
+    expect(problem).not.toMatch(/\p{Cs}/u)
+  }
+})

@@ -18,7 +18,7 @@ import type { DatabaseAddress } from '../../../../services/shared/postgres/addre
 import { buildProgram } from '../../../support/build.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
-import { SERVER_SETTINGS } from '../../../support/server-settings.ts'
+import { DATA_CACHE, SERVER_SETTINGS } from '../../../support/server-settings.ts'
 
 let directory: string
 let server: EmbeddedPostgres
@@ -34,6 +34,7 @@ beforeAll(async () => {
     port: await freePort(),
     password: POSTGRES_PASSWORD,
     settings: SERVER_SETTINGS,
+    cache: DATA_CACHE,
   })
   const { uid, gid } = await stat(data)
   const [tls, other] = [createMutualTls(['localhost']), createMutualTls(['localhost'])]

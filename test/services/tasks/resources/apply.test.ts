@@ -385,9 +385,9 @@ it('apply and export refuse to be called wrongly, and have help', () => {
 
 const words = fc.stringMatching(/^[a-z][a-z0-9_.-]{0,9}$/)
 const address = fc
-  .webPath()
-  .map((path) => `https://a.example${path === '' ? '/' : path}`)
-  .filter((each) => new URL(each).href === each)
+  .stringMatching(/^(\/[a-z0-9.~_%-]{0,8}){1,3}$/)
+  .map((path) => `https://a.example${path}`)
+  .filter((each) => URL.canParse(each) && new URL(each).href === each)
 const documents = fc.record({
   schedules: fc.uniqueArray(
     fc.record({
@@ -431,7 +431,7 @@ it('apply twice, and apply of what was exported, change nothing, whatever is val
       }
       expect(await countChanges()).toBe(before)
     }),
-    { numRuns: isLong ? 60 : 5 },
+    { numRuns: isLong ? 60 : 2 },
   )
 })
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { toRunTimeline } from '../../../../services/web/console/runs/run-steps.ts'
+import { foldItems } from '../../../../services/web/console/runs/fold-items.ts'
+import { taskStates, toRunTimeline } from '../../../../services/web/console/runs/run-steps.ts'
 import type { RunStep } from '../../../../services/web/console/runs/run-steps.ts'
 import { stepList } from '../../../../services/web/console/runs/step-list.ts'
 import type { ProgressEvent } from '../../../../services/platform/runs/run-queue.ts'
@@ -228,4 +229,59 @@ it('shows events that it does not know, by what they say of time and step', () =
 it('has an axis when there are no steps', () => {
   const waiting = { ...run, startedAt: null, finishedAt: null }
   expect(toRunTimeline([], waiting, START)).toEqual({ steps: [], beginMs: START, endMs: START })
+})
+
+it('shows the newest items of a list that are done, all others, and the rest as one row', () => {
+  const item = (index: number, end: string): ProgressEvent[] => {
+    const step = { step: `i${index}`, kind: 'task', name: `find[${index}]`, parent: 'k1' }
+    const path = ['find', `item:${index}`]
+    const error = { code: 'llm_timeout', message: 'Late.' }
+    return [
+      { type: 'step_started', at: at(index), path, ...step },
+      call('find', [index, index + 1], { parent: `i${index}` }),
+      ...(end === ''
+        ? []
+        : [
+            {
+              type: end,
+              ...step,
+              ...times(index, index + 2),
+              ...(end === 'step_failed' && { error }),
+            },
+          ]),
+    ]
+  }
+  const events: ProgressEvent[] = [
+    { type: 'task_started', at: at(0), task: 'find', agent: 'a', step: 'k1' },
+    ...item(0, 'step_failed'),
+    ...Array.from({ length: 30 }, (_, index) => item(index + 1, 'step_finished')).flat(),
+    ...item(31, ''),
+  ]
+  const timeline = toRunTimeline(told(events), { ...run, finishedAt: null }, START)
+  const steps = foldItems(timeline.steps)
+  const lines = drawn(steps)
+  expect(lines.slice(0, 6)).toEqual([
+    'Task find 0-',
+    ' find[0]  0-2',
+    '  LLM call m 0-1',
+    ' 10 items done 1-12',
+    ' find[11]  11-13',
+    '  LLM call m 11-12',
+  ])
+  expect(lines.at(-2)).toBe(' find[31]  31-')
+  expect(lines).toHaveLength(1 + 2 + 1 + 2 * 20 + 2)
+  expect(steps[3]?.tokens).toBe(150)
+})
+
+it('says of a skipped task why', async () => {
+  const task = { task: 'find', agent: 'a' }
+  const skipped = 'The condition @.inputs.x does not hold.'
+  const events = [
+    { type: 'task_started', at: at(1), ...task },
+    { type: 'task_completed', at: at(1), ...task, output: '', skipped },
+  ]
+  const page = String(await stepList(toRunTimeline(told(events), run, START)))
+  expect(page).toContain('>Skipped<')
+  expect(page).toContain(skipped)
+  expect([...taskStates(told(events), run, undefined)]).toEqual([['find', 'skipped']])
 })

@@ -21,7 +21,7 @@ import { codeOf, install, serveWeb } from './support/web.ts'
 import type { Web } from './support/web.ts'
 import { stallingDatabase } from './support/faults.ts'
 import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
-import { SERVER_SETTINGS } from '../../../support/server-settings.ts'
+import { DATA_CACHE, SERVER_SETTINGS } from '../../../support/server-settings.ts'
 
 const PASSWORD = 'canary-password-of-the-database'
 const MIGRATIONS = new URL('../../../../services/platform/migrations/', import.meta.url)
@@ -47,6 +47,7 @@ async function startServer(): Promise<EmbeddedPostgres> {
     port,
     settings,
     password: POSTGRES_PASSWORD,
+    cache: DATA_CACHE,
   })
 }
 

@@ -16,7 +16,7 @@ import { busyness } from '../../../support/busyness.ts'
 import { startDuration } from '../../../support/duration.ts'
 import { isLong } from '../../../support/long.ts'
 
-const RUNS = isLong ? 100 : 24
+const RUNS = isLong ? 100 : 8
 
 let dependencies: Dependencies
 

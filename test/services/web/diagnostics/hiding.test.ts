@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSession } from '../../../../services/platform/people/sessions.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
+import { few } from '../../../support/long.ts'
 import { exchange, requestLines, statusOf, withoutDate } from '../../../support/raw-http.ts'
 import { serveWeb, TOKEN } from './support/web.ts'
 import type { Web } from './support/web.ts'
@@ -88,7 +89,9 @@ const CREDENTIALS: readonly (readonly [string, () => readonly string[]])[] = [
 
 describe('who is not authorized learns nothing (SPEC 4.1, 5.1)', () => {
   it.each(METHODS)('%s: the same bytes at every path, whatever is shown', async (method) => {
-    for (const [, headersOf] of CREDENTIALS) {
+    // What another method makes of credentials does not depend on which are wrong.
+    const tried = method === 'GET' ? CREDENTIALS : few(CREDENTIALS, 2)
+    for (const [, headersOf] of tried) {
       const headers = headersOf()
       const nothing = withoutDate(await ask(`${method} /nothing`, ...headers))
       expect(statusOf(nothing)).toBe('404')

@@ -1,3 +1,12 @@
+import { createCaseSet } from '../../../../services/platform/evaluations/case-sets.ts'
+import { addCases, listCases } from '../../../../services/platform/evaluations/cases.ts'
+import {
+  finishCase,
+  takeCases,
+} from '../../../../services/platform/evaluations/evaluation-queue.ts'
+import { createEvaluation } from '../../../../services/platform/evaluations/evaluations.ts'
+import { createGate } from '../../../../services/platform/evaluations/gates.ts'
+import { closeEvaluations } from '../../../../services/platform/evaluations/scores.ts'
 import { markOnline } from '../../../../services/platform/automations/automations.ts'
 import { createInvitation } from '../../../../services/platform/people/invitations.ts'
 import { ensureInternalCrew } from '../../../../services/platform/crews/internal-crews.ts'
@@ -17,6 +26,7 @@ import { seedSource } from '../../../support/own-crew.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs/runs.ts'
 import { ensureToolRepository, setYanked } from '../../../../services/platform/tools/tools.ts'
+import { createWorkloadRule } from '../../../../services/platform/workloads/workload-rules.ts'
 import { sendTestMessage } from '../../../../services/platform/webhooks/webhook-deliveries.ts'
 import type { Platform } from './platform.ts'
 import { makeWheel, storeWheel } from './wheels.ts'
@@ -162,10 +172,17 @@ export function pathsOf(
     ['triggers', `${automation}/triggers`],
     ['trigger', `${automation}/triggers/${ids.trigger}`],
     ['delivery', `${automation}/triggers/${ids.trigger}/deliveries/${ids.event}`],
+    ['workload rules', `${automation}/workload-rules`],
+    ['workload rule', `${automation}/workload-rules/${ids.workloadRule}`],
     ['alerts', '/alerts'],
     ['alert', `/alerts/${ids.alert}`],
     ['replays', `${automation}/replays`],
     ['replay', `${automation}/replays/${ids.replay}`],
+    ['sets of cases', `${automation}/case-sets`],
+    ['a set of cases', `${automation}/case-sets/${ids.caseSet}`],
+    ['evaluations', `${automation}/evaluations`],
+    ['gates', `${automation}/gates`],
+    ['an evaluation', `${automation}/evaluations/${ids.evaluation}`],
     ['run of a replay', `${automation}/replays/${ids.replay}/runs/${ids.replayed}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
@@ -213,11 +230,17 @@ interface Ids {
   /** With a run that differs, of the kickoff id `replayed`. */
   readonly replay: string
   readonly replayed: string
+  /** With a case that a version passes, and another one does not. */
+  readonly caseSet: string
+  readonly caseId: string
+  readonly evaluation: string
+  readonly gate: string
   readonly alert: string
   readonly webhook: string
   readonly message: string
   readonly trigger: string
   readonly event: string
+  readonly workloadRule: string
   /** The path of its link. */
   readonly invitation: string
   /** What each page of a project shows, and its path. */
@@ -258,14 +281,43 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     connection,
     schedule,
     ...(await seedReplay(platform)),
+    ...(await seedEvaluation(platform)),
     alert: await seedAlert(platform),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     ...(await seedTrigger(platform)),
+    workloadRule: await seedWorkloadRule(platform),
     designer: await seedDesigner(platform),
     crew: await seedCrew(platform),
     ...(await seedPackages(platform, token)),
   }
+}
+
+/** An evaluation of two cases, one of which fails. */
+async function seedEvaluation({
+  sql,
+  acme,
+}: Platform): Promise<Pick<Ids, 'caseSet' | 'caseId' | 'evaluation' | 'gate'>> {
+  const automation = acme.research
+  const checks = [{ type: 'contains' as const }]
+  const set = await createCaseSet(sql, automation, { name: 'Support', checks })
+  const names = ['Tides', 'Moon']
+  await addCases(
+    sql,
+    set,
+    names.map((name) => ({ name, inputs: { topic: name }, expected: name })),
+  )
+  const fields = { set: 'Support', version: 1, against: null, repeat: 1, newest: null }
+  const evaluation = await createEvaluation(sql, automation, { ...fields, createdBy: 'Ada' })
+  for (const taken of await takeCases(sql, names.length)) {
+    const state = taken.expected === 'Moon' ? 'failed' : 'passed'
+    await finishCase(sql, taken, { state, reason: 'contains: no', output: 'Tides', usd: 0.01 })
+  }
+  await closeEvaluations(sql)
+  const [first] = await listCases(sql, set, { after: -1, limit: 1 })
+  const rule = { atLeast: 90, keepsPassing: true, repeat: 1, withinMinutes: 60 }
+  const gate = await createGate(sql, automation, { ...rule, set: 'Support', setId: set.id })
+  return { caseSet: set.id, caseId: first?.id ?? '', evaluation: evaluation.id, gate: gate.id }
 }
 
 /** A replay of the runs that have ended, those completed of which ask something else. */
@@ -340,6 +392,20 @@ async function seedTrigger({ sql, acme }: Platform): Promise<Pick<Ids, 'trigger'
         '{"user-agent": "Stripe/1.0"}', '{"type": "invoice.paid", "topic": "tides"}')
     returning id::text as event`
   return { trigger, event }
+}
+
+/** A rule for the jobs of a repository. */
+async function seedWorkloadRule({ sql, acme }: Platform): Promise<string> {
+  const { id } = await createWorkloadRule(sql, acme.research.id, {
+    name: 'Site',
+    issuer: 'https://token.actions.githubusercontent.com',
+    jwksUrl: null,
+    claims: { sub: 'repo:acme/site:ref:refs/heads/main' },
+    scopes: ['kickoff', 'read'],
+    minutes: 15,
+    isReusable: false,
+  })
+  return id
 }
 
 /** An automation that is made from sources: one is online, the newer one is being built. */

@@ -64,12 +64,16 @@ export async function openPlatform(passwordHash: string | null = null) {
     const web = { ...others, config, sql, log, ping: async () => {}, isDraining: () => false }
     return checkAnswers(createApp(web), config)
   }
+  let app: ReturnType<typeof appAt> | undefined
   return {
     url: database.url,
     sql,
     acme,
     rival,
-    app: appAt(BASE_URL),
+    /** Made when it is first asked for: registering all routes takes longer than the rest. */
+    get app() {
+      return (app ??= appAt(BASE_URL))
+    },
     appAt,
     /** The log, line by line. */
     lines,

@@ -108,8 +108,13 @@ function online(outcome: Awaited<ReturnType<CrewHost['bringUp']>>): string {
 }
 
 describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }, () => {
-  it('run with their own variables and nothing else of this machine', async () => {
-    const host = openHost()
+  /** A crew that is online while others are tried; it has a folder of its own. */
+  const good = { root: '', url: '', told: () => '' }
+  let host: CrewHost
+  let crew: WantedCrew
+  beforeAll(async () => {
+    good.root = join(platform.root, 'good')
+    host = makeHost({ root: good.root })
     const program = [
       'import os, sys',
       'print("knows", *sorted(os.environ), flush=True)',
@@ -117,9 +122,14 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
       shouter('Hello'),
     ].join('\n')
     const variables = { GREETING: 'joy', PATH: '/nowhere', CREW_TOKEN: 'of their own' }
-    const crew = wantedCrew(plainProject(program), { variables })
+    crew = wantedCrew(plainProject(program), { variables })
     const { outcome, told } = await bringUp(host, crew)
-    const url = online(outcome)
+    Object.assign(good, { url: online(outcome), told })
+  }, 180_000)
+  afterAll(() => host.stop())
+
+  it('run with their own variables and nothing else of this machine', async () => {
+    const { url, told } = good
     expect(await ask(url)).toEqual({ inputs: ['topic'] })
     expect(await host.look(crew, progress, never)).toEqual({ condition: 'online', url })
     const names = /^crew: .*knows (.*)$/m.exec(told())?.[1]?.split(' ') ?? []
@@ -131,26 +141,6 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     expect(told()).toMatch(/^crew: .*greets with joy$/m)
     expect(told()).not.toContain(crewToken(SECRET, crew.owner.automationId))
     expect(told()).toMatch(/^Building\nbuild: /)
-  })
-
-  it('end for others once these are healthy, and leave them their environment', async () => {
-    const host = openHost()
-    const first = wantedCrew(plainProject(shouter('Hello')))
-    const { owner } = first
-    const before = online((await bringUp(host, first)).outcome)
-    const second = wantedCrew(plainProject(shouter('Goodbye')), { owner, number: 2 })
-    const { outcome, told } = await bringUp(host, second)
-    const after = online(outcome)
-    expect(told()).toContain('The environment of an earlier deployment is used')
-    expect(await ask(before)).toEqual(await ask(after))
-    await host.keepOnly(owner, [second.id], never)
-    await expect.poll(() => ask(before).catch(() => 'gone'), PATIENCE).toBe('gone')
-    const folders = () => readdir(join(platform.root, `automation-${owner.deploymentId}`))
-    const ofSecond = expect.stringMatching(`^deployment-${second.id}-`)
-    await expect.poll(folders, PATIENCE).toEqual([ofSecond, 'venvs'])
-    await host.remove(owner, never)
-    await expect(ask(after)).rejects.toThrow('fetch failed')
-    await expect(folders()).rejects.toThrow('ENOENT')
   })
 
   it.runIf(isLong)(
@@ -290,26 +280,24 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
   }
 
   it('fail with their last lines and what to do, and disturb nobody else', async () => {
-    const patient = openHost()
     const impatient = openHost({ startMs: 8000, root: join(platform.root, 'impatient') })
-    const good = wantedCrew(plainProject(shouter('Hello')))
-    const url = online((await bringUp(patient, good)).outcome)
     const crews: WantedCrew[] = []
-    const tries = few(Object.entries(broken), 3).map(
+    const tries = few(Object.entries(broken), 2).map(
       async ([name, { project, wanted, says, isLate }]) => {
-        const host = isLate ? impatient : patient
-        const crew = wantedCrew(project, wanted)
-        crews.push(crew)
-        const { outcome } = await bringUp(host, crew)
+        const own = isLate ? impatient : host
+        const bad = wantedCrew(project, wanted)
+        crews.push(bad)
+        const { outcome } = await bringUp(own, bad)
         if (outcome.outcome !== 'failed') throw new Error(`A crew that ${name} is online`)
         expect(`${outcome.reason}\n${outcome.lastLines}`, name).toMatch(says)
-        expect((await host.look(crew, progress, never)).condition, name).toBe('drifted')
+        expect((await own.look(bad, progress, never)).condition, name).toBe('drifted')
       },
     )
     await Promise.all(tries)
-    expect(await patient.look(good, progress, never)).toEqual({ condition: 'online', url })
+    const { url } = good
+    expect(await host.look(crew, progress, never)).toEqual({ condition: 'online', url })
     expect(await programsOf(crews)).toEqual([])
-    if (process.platform === 'linux') expect(await programsOf([good])).not.toEqual([])
+    if (process.platform === 'linux') expect(await programsOf([crew])).not.toEqual([])
   })
 
   it('say what is missing where there is no Python', async () => {
@@ -336,5 +324,24 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     await expect(giving).rejects.toThrow('given up')
     expect(told).toContain('here')
     expect(await host.look(crew, progress, never)).toMatchObject({ isServing: false })
+  })
+
+  // The last: it ends the crew of the others.
+  it('end for others once these are healthy, and leave them their environment', async () => {
+    const { owner } = crew
+    const before = good.url
+    const second = wantedCrew(plainProject(shouter('Goodbye')), { owner, number: 2 })
+    const { outcome, told } = await bringUp(host, second)
+    const after = online(outcome)
+    expect(told()).toContain('The environment of an earlier deployment is used')
+    expect(await ask(before)).toEqual(await ask(after))
+    await host.keepOnly(owner, [second.id], never)
+    await expect.poll(() => ask(before).catch(() => 'gone'), PATIENCE).toBe('gone')
+    const folders = () => readdir(join(good.root, `automation-${owner.deploymentId}`))
+    const ofSecond = expect.stringMatching(`^deployment-${second.id}-`)
+    await expect.poll(folders, PATIENCE).toEqual([ofSecond, 'venvs'])
+    await host.remove(owner, never)
+    await expect(ask(after)).rejects.toThrow('fetch failed')
+    await expect(folders()).rejects.toThrow('ENOENT')
   })
 })

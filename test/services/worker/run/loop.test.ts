@@ -29,7 +29,6 @@ const run: LeasedRun = {
 function loopWith(deps: Partial<LoopDeps<LeasedRun>>) {
   return startLoop({
     take: async () => [],
-    giveUp: async () => 0,
     run: async () => {},
     putBack: async () => {},
     concurrency: 2,
@@ -156,6 +155,56 @@ describe('the loop of a worker', () => {
   })
 })
 
+describe('a call that few workers hear', () => {
+  const openLoop = (concurrency: number) => {
+    const passed: number[] = []
+    const ends: (() => void)[] = []
+    let waiting = 0
+    const loop = loopWith({
+      concurrency,
+      async take(limit) {
+        const count = Math.min(limit, waiting)
+        waiting -= count
+        return Array.from({ length: count }, () => run)
+      },
+      passOn: async () => passed.push(waiting),
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    return { loop, passed, ends, queue: (count: number) => (waiting += count) }
+  }
+
+  it('is passed on by a worker that has no room, or fills all of it', async () => {
+    const { loop, passed, ends, queue } = openLoop(2)
+    queue(5)
+    loop.call('')
+    await expect.poll(() => passed).toEqual([3])
+    loop.call('')
+    expect(passed).toEqual([3, 3])
+    for (const end of ends.splice(0)) end()
+    await expect.poll(() => ends).toHaveLength(2)
+    expect(passed).toEqual([3, 3])
+    for (const end of ends.splice(0)) end()
+    await expect.poll(() => ends).toHaveLength(1)
+    for (const end of ends.splice(0)) end()
+    await loop.stop(1000)
+  })
+
+  it('ends where nothing is left, and is passed on by a worker that stops', async () => {
+    const { loop, passed, queue, ends } = openLoop(2)
+    await expect.poll(loop.running).toBe(0)
+    queue(1)
+    loop.call('')
+    await expect.poll(loop.running).toBe(1)
+    expect(passed).toEqual([])
+    const stopped = loop.stop(1000)
+    await expect.poll(() => passed).toEqual([0])
+    loop.call('')
+    expect(passed).toEqual([0, 0])
+    for (const end of ends) end()
+    await stopped
+  })
+})
+
 describe('a loop that is stopped while it looks at the queue', () => {
   it('puts back what the look brings, and looks no further', async () => {
     let bring: ((found: LeasedRun[]) => void) | undefined
@@ -170,22 +219,6 @@ describe('a loop that is stopped while it looks at the queue', () => {
     bring?.([run])
     await stopped
     expect(done).toEqual([run.id])
-  })
-
-  it('does not take anything after it gave up the lost runs', async () => {
-    let gaveUp: ((lost: number) => void) | undefined
-    let looks = 0
-    const loop = loopWith({
-      giveUp: () => new Promise((resolve) => (gaveUp = resolve)),
-      async take() {
-        looks += 1
-        return []
-      },
-    })
-    const stopped = loop.stop(60_000)
-    gaveUp?.(0)
-    await stopped
-    expect(looks).toBe(0)
   })
 })
 

@@ -93,8 +93,13 @@ const FIELDS: Readonly<Record<ListName, Readonly<Record<string, Reader>>>> = {
     undecided: optional,
     markdown: tick,
     output_file: optional,
+    when: optional,
+    for_each: optional,
+    parallel: numberOf,
+    timeout_seconds: numberOf,
   },
 }
+const RETRY_FIELDS = { times: numberOf, wait_seconds: numberOf, on: names }
 
 /**
  * Returns a draft with the values of the form. What the form has no field for stays: each entry of
@@ -141,6 +146,8 @@ function withNewKeys(former: Draft, draft: Draft): Draft {
       ...entry,
       agent: agent(entry['agent']),
       context: task(entry['context']),
+      when: inPaths(task, entry['when']),
+      for_each: inPaths(task, entry['for_each']),
     })),
   })
 }
@@ -160,16 +167,43 @@ function renamed(former: readonly string[], now: readonly string[]): (named: unk
   return (named) => (Array.isArray(named) ? named.map(one) : one(named))
 }
 
+/** Puts the new keys of tasks in the place of former ones in a condition or a path. */
+const inPaths = (task: (named: unknown) => unknown, text: unknown): unknown =>
+  typeof text === 'string'
+    ? text.replaceAll(/(?<=[$@]\.outputs\.)\w+/g, (key) => String(task(key)))
+    : text
+
+interface Entry {
+  /** The beginning of the names of its fields. */
+  readonly at: string
+  readonly former: Draft
+  readonly form: URLSearchParams
+}
+
+function readFields(fields: Readonly<Record<string, Reader>>, { at, former, form }: Entry): Draft {
+  const read = Object.entries(fields).map(([name, reader]) => {
+    // Ticks of one name are one list.
+    const typed = form.getAll(`${at}.${name}`).join(' ')
+    return [name, reader(plain(typed), former[name])]
+  })
+  return clean({ ...former, ...Object.fromEntries(read) })
+}
+
+/** What is no object, or an empty one, stays until something is typed. */
+function readRetry({ at, former: { retry }, form }: Entry): unknown {
+  const former = isObject(retry) ? retry : {}
+  const read = readFields(RETRY_FIELDS, { at: `${at}.retry`, former, form })
+  if (Object.keys(read).length > 0) return read
+  return Object.keys(former).length > 0 ? undefined : retry
+}
+
 function readList(draft: Draft, list: ListName, form: URLSearchParams): unknown[] {
   const written = draft[list]
   const taken = new Set<string>()
   return entriesOf(draft, list).map((entry, index) => {
-    const read = Object.entries(FIELDS[list]).map(([name, reader]) => {
-      // Ticks of one name are one list.
-      const typed = form.getAll(`${list}.${index}.${name}`).join(' ')
-      return [name, reader(plain(typed), entry[name])]
-    })
-    const one = clean({ ...entry, ...Object.fromEntries(read) })
+    const place = { at: `${list}.${index}`, former: entry, form }
+    const read = readFields(FIELDS[list], place)
+    const one = list === 'tasks' ? clean({ ...read, retry: readRetry(place) }) : read
     const isName = Array.isArray(written) && typeof written[index] === 'string'
     if (list === 'inputs') return isName && Object.keys(one).length === 1 ? one['name'] : one
     const key = textOf(one, 'key') || keyOf(textOf(one, NAMED_BY[list]), taken)

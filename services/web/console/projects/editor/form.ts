@@ -5,6 +5,7 @@ import {
 } from '../../../../platform/definitions/approval-decisions.ts'
 import { REASONING_EFFORTS } from '../../../../platform/definitions/crew-definition.ts'
 import { PROCESSES } from '../../../../platform/definitions/crew-process.ts'
+import { RETRIED_FAILURES } from '../../../../platform/definitions/task-control.ts'
 import { INPUT_TYPES } from '../../../../platform/definitions/input-declarations.ts'
 import { isObject } from '../../../../shared/is-object.ts'
 import type { Html } from '../../frame/parts.ts'
@@ -176,24 +177,53 @@ function taskFields(entry: Draft, shown: Shown): Html {
     ${more(
       at.slice(0, -1),
       html`<div class="two">
-        ${keyField(entry, at, marks)}
-        ${line(marks, `${at}output_file`, {
-          label: 'Output file',
-          value: textOf(entry, 'output_file'),
-          isMono: true,
-        })}
-        ${line(marks, `${at}decide_within_minutes`, {
-          label: 'Minutes for the approval',
-          value: textOf(entry, 'decide_within_minutes'),
-          placeholder: String(DECIDE_WITHIN_MINUTES),
-        })}
-        ${select(marks, `${at}undecided`, {
-          label: 'Without a decision',
-          value: textOf(entry, 'undecided'),
-          options: UNDECIDED,
-        })}
-      </div>`,
+          ${keyField(entry, at, marks)}
+          ${line(marks, `${at}output_file`, {
+            label: 'Output file',
+            value: textOf(entry, 'output_file'),
+            isMono: true,
+          })}
+          ${line(marks, `${at}decide_within_minutes`, {
+            label: 'Minutes for the approval',
+            value: textOf(entry, 'decide_within_minutes'),
+            placeholder: String(DECIDE_WITHIN_MINUTES),
+          })}
+          ${select(marks, `${at}undecided`, {
+            label: 'Without a decision',
+            value: textOf(entry, 'undecided'),
+            options: UNDECIDED,
+          })}
+        </div>
+        ${controlFields(entry, at, marks)}`,
     )}`
+}
+
+/** Whether a task is done, how often and for how long. */
+function controlFields(entry: Draft, at: string, marks: Marks): Html {
+  const retry = isObject(entry['retry']) ? entry['retry'] : {}
+  const on = Array.isArray(retry['on']) ? retry['on'].map(String) : []
+  const field = (name: string, label: string, placeholder: string): Html => {
+    const [group, ofGroup] = name.split('.')
+    const value = ofGroup === undefined ? textOf(entry, name) : textOf(retry, ofGroup)
+    const isMono = group === 'when' || group === 'for_each'
+    return line(marks, `${at}${name}`, { label, value, isMono, placeholder })
+  }
+  return html`${field('when', 'Only if', '@.outputs.rate.json.score >= 0.5')}
+    <div class="two">
+      ${field('for_each', 'For each item of', '$.inputs.cities')}
+      ${field('parallel', 'Items at a time', '4')}
+      ${field('timeout_seconds', 'Seconds that it may take', 'no limit')}
+      ${field('retry.times', 'Times to retry', '0')}
+      ${field('retry.wait_seconds', 'Seconds before a retry', '1')}
+    </div>
+    ${ticks(marks, `${at}retry.on`, {
+      label: 'Retry after these failures only',
+      all: [...new Set([...on, ...RETRIED_FAILURES])].map((code) => ({
+        value: code,
+        text: code,
+        isOn: on.includes(code),
+      })),
+    })}`
 }
 
 /** The tasks before it whose outputs it gets. */

@@ -20,7 +20,7 @@ export function marksOf(draft: Draft, problems: readonly string[]): Marks {
       const path = list === 'tools' ? [String(keys.indexOf(rest[0] ?? '')), ...rest.slice(1)] : rest
       const [, missing] = MISSING.exec(message) ?? []
       const name = [list, ...path, ...(missing === undefined ? [] : [missing])]
-        .slice(0, 3)
+        .slice(0, path[1] === 'retry' ? 4 : 3)
         .join('.')
       return [[name, message]]
     }),

@@ -61,6 +61,11 @@ function toolFields(tool: unknown, view: ToolView): Html | string {
     return area(marks, `${at}.value`, { label: 'Tool, as JSON', value, isMono: true, rows: 6 })
   }
   if (kind === 'fetch') return fetchFields(tool, view)
+  if (kind === 'automation') {
+    const value = textOf(tool, 'automation')
+    const placeholder = 'weather-report'
+    return line(marks, `${at}.automation`, { label: 'Its name in addresses', value, placeholder })
+  }
   return isRemote(kind) ? remoteFields(tool, { ...view, kind }) : ''
 }
 

@@ -9,6 +9,7 @@ import type { Draft } from './values.ts'
 export const TOOL_KINDS = {
   mcp: { text: 'MCP server', empty: { type: 'mcp', url: '', tools: [] } },
   http: { text: 'OpenAPI document', empty: { type: 'http', openapi_url: '', operations: [] } },
+  automation: { text: 'Automation', empty: { type: 'automation', automation: '' } },
   fetch: { text: 'Web pages', empty: { type: 'fetch', allow: [] } },
   time: { text: 'Clock', empty: { type: 'time' } },
   calculator: { text: 'Calculator', empty: { type: 'calculator' } },
@@ -27,6 +28,7 @@ export const NAMES_IN = { mcp: 'tools', http: 'operations' } as const
 const FIELDS: Readonly<Record<ToolKind, readonly string[]>> = {
   mcp: ['url', 'connection', 'timeout_seconds'],
   http: ['openapi_url', 'base_url', 'connection', 'timeout_seconds'],
+  automation: ['automation'],
   fetch: ['allow', 'timeout_seconds'],
   time: [],
   calculator: [],

@@ -10,7 +10,7 @@ import { connectDatabase } from '../../../../../services/shared/postgres/databas
 import { parseAddress } from '../../../../../services/shared/postgres/address.ts'
 import { freePort } from '../../../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../../../support/postgres-password.ts'
-import { SERVER_SETTINGS } from '../../../../support/server-settings.ts'
+import { DATA_CACHE, SERVER_SETTINGS } from '../../../../support/server-settings.ts'
 import { environment, JSON_TYPE, postTo, readMetric } from '../../support/harness.ts'
 import { spanOf, textAttribute, toJson, toProtobuf } from '../../support/otlp.ts'
 import type { AnyValue, KeyValue, TraceRequest } from '../../support/otlp.ts'
@@ -111,6 +111,7 @@ describe('redaction before commit', () => {
       port,
       password: POSTGRES_PASSWORD,
       settings: SERVER_SETTINGS,
+      cache: DATA_CACHE,
     })
     const sql = connectDatabase(parseAddress(server.url), { name: 'test', max: 1 })
     const [row] = await sql`select current_setting('data_directory') as path`

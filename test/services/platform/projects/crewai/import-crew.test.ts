@@ -111,6 +111,15 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
     expect(unknown.definition?.llm.model).toBe('my-org/model')
   })
 
+  it('says of a conditional task how its condition is written', () => {
+    const condition = { python: 'project.is_short' }
+    const imported = importJson({ task: { type: 'ConditionalTask', condition } })
+    expect(imported.definition).toBeDefined()
+    expect(told(imported, 'left_out').join('\n')).toMatch(
+      /tasks\[0\].condition: .* Write it as when of the task, .* @.outputs.find.words < 100/,
+    )
+  })
+
   it('never stores or repeats a key of a model or of a server', () => {
     const imported = importJson({
       agent: {
@@ -259,7 +268,7 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
     ['a text that is none', { agent: { role: 7 } }, /role: This must be a text; it is a number/],
     ['a missing text', { agent: { goal: '' } }, /goal: writer needs a text for goal/],
     ['a class of its own', { agent: { type: { python: 'a.B' } } }, /type: Python code is not/],
-    ['a condition', { task: { type: 'ConditionalTask' } }, /tasks\[0\].type: A class other/],
+    ['a task of its own', { task: { type: 'MyTask' } }, /tasks\[0\].type: A class other/],
     ['a repository', { agent: { from_repository: 'x' } }, /from_repository: The agent is in/],
     ['an unknown process', { crew: { process: 'consensual' } }, /process: The process consensual/],
     ['a placeholder', { task: { description: 'On {my-topic}' } }, /such as to \{my_topic\}/],

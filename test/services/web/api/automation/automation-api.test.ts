@@ -252,6 +252,18 @@ describe('GET status (SPEC 4.4)', () => {
     })
   })
 
+  it('counts a task that was skipped as one that is over', async () => {
+    const id = await start()
+    const lease = await take()
+    const facts = { task: 'research', agent: 'researcher', at: new Date().toISOString() }
+    const event = { type: 'task_completed', ...facts, output: '', skipped: 'No.' }
+    await recordEvent(platform.sql, lease, { position: 0, event })
+    expect(await status(id)).toMatchObject({
+      progress: { completed_tasks: 1 },
+      tasks: [{ task: 'research', status: 'skipped', output: '' }, { status: 'pending' }],
+    })
+  })
+
   it('gives the result of a completed one under both names', async () => {
     const id = await start()
     const usage = { inputTokens: 3, outputTokens: 4 }

@@ -2,7 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCrewDefinition } from '../../../../../services/platform/definitions/crew-definition.ts'
 import { orderTasks } from '../../../../../services/platform/definitions/task-order.ts'
-import { placeTasks, tasksOf } from '../../../../../services/web/console/frame/crew-graph.ts'
+import {
+  crewGraph,
+  placeTasks,
+  tasksOf,
+} from '../../../../../services/web/console/frame/crew-graph.ts'
 import { actOn, applyForm } from '../../../../../services/web/console/projects/editor/document.ts'
 import { editorForm } from '../../../../../services/web/console/projects/editor/form.ts'
 import type { Draft } from '../../../../../services/web/console/projects/editor/values.ts'
@@ -78,6 +82,20 @@ const definitions = fc
         decide_within_minutes: maybe(fc.integer({ min: 1, max: 1000 })),
         undecided: maybe(fc.constantFrom('approve', 'reject')),
         guardrail_max_retries: maybe(fc.integer({ min: 0, max: 10 })),
+        when: maybe(fc.constant('@.inputs.in0 == "<a>"')),
+        for_each: maybe(fc.constant('$.inputs.in0')),
+        parallel: maybe(fc.integer({ min: 1, max: 16 })),
+        timeout_seconds: maybe(fc.integer({ min: 1, max: 100 })),
+        retry: maybe(
+          fc.record(
+            {
+              times: fc.integer({ min: 1, max: 10 }),
+              wait_seconds: fc.nat(600),
+              on: fc.uniqueArray(fc.constantFrom('llm_timeout', 'task_timeout', 'unknown')),
+            },
+            { requiredKeys: [] },
+          ),
+        ),
       }),
       { minLength: 1, maxLength: 4 },
     ),
@@ -143,6 +161,8 @@ describe('the form of a definition', () => {
           description: 'Read it once more!',
           expected_output: 'e',
           context: ['write'],
+          when: '@.outputs.write.words > 5 && !@.outputs.writer',
+          for_each: '$.outputs.write.json',
         },
       ],
       tools: { web: { type: 'fetch', allow: ['a.example'] } },
@@ -155,7 +175,13 @@ describe('the form of a definition', () => {
       agents: [{ key: 'poet', tools: ['pages'] }],
       tasks: [
         { key: 'draft', agent: 'poet' },
-        { key: 'read_it_once', agent: 'poet', context: ['draft'] },
+        {
+          key: 'read_it_once',
+          agent: 'poet',
+          context: ['draft'],
+          when: '@.outputs.draft.words > 5 && !@.outputs.writer',
+          for_each: '$.outputs.draft.json',
+        },
       ],
       tools: { pages: { allow: ['a.example'] } },
     })
@@ -198,10 +224,12 @@ describe('the form of a definition', () => {
   it('says beside a field what is wrong with it, and counts it at its entry', () => {
     const draft = {
       agents: [{ key: 'a', role: '', goal: 'g' }],
-      tasks: [],
+      tasks: [{ key: 't', retry: { times: 90 } }],
       tools: { t: { type: 'mcp', url: 'ftp://x', tools: [] } },
     }
     const problems = [
+      'tasks[0].retry.times: must be a whole number from 1 to 10',
+      'tasks[0].when: names the input x',
       'agents[0].role: must not be empty',
       'tools.t.url: must be an address',
       'tasks: must not be empty',
@@ -209,6 +237,8 @@ describe('the form of a definition', () => {
     const page = shown(draft, problems)
     expect(page).toContain('data-mark="agents.0.role">must not be empty<')
     expect(page).toContain('data-mark="tools.0.url">must be an address<')
+    expect(page).toContain('data-mark="tasks.0.retry.times">must be a whole number')
+    expect(page).toContain('data-mark="tasks.0.when">names the input x<')
     expect(page).toMatch(/data-count="agents\.0"\s*>\s*1\s*</)
   })
 })
@@ -245,6 +275,16 @@ describe('the graph of a crew', () => {
       }),
       { numRuns: 200 },
     )
+  })
+
+  it('says which tasks are conditional, repeated, retried, checked and approved', async () => {
+    const all = { when: '@.inputs.x', for_each: '$.inputs.x', retry: {}, guardrails: [] }
+    const tasks = [{ key: 'a', ...all, human_input: true }, { key: 'b' }]
+    const page = String(await crewGraph({ tasks }, new Map([['b', 'skipped']])))
+    expect(page).toContain(
+      'a (conditional, each item, retried, checked, approved); b after a (skipped)',
+    )
+    expect(page).toMatch(/class=" conditional">\s*<rect[^>]*>\s*<rect/)
   })
 
   it('leaves out what is no task, and lines to what is not there', () => {

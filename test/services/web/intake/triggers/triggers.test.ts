@@ -127,13 +127,14 @@ describe('a delivery that is signed', () => {
   it('is over the limit of calls like that of a token', async () => {
     const app = platform.appAt('http://platform.test', { TOKEN_CALLS_PER_MINUTE: '3' })
     const open = await make()
-    const statuses: number[] = []
+    const answers: Response[] = []
     for (let at = 0; at < 4; at += 1) {
       const headers = standardHeaders(open.secret, '{"topic":"x"}')
       const call = { headers, body: '{"topic":"x"}' }
-      statuses.push((await postTo({ app }, open.trigger.id, call)).status)
+      answers.push(await postTo({ app }, open.trigger.id, call))
     }
-    expect(statuses).toEqual([202, 202, 202, 429])
+    expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 429])
+    expect(await answers.at(-1)?.text()).toContain('There were 3 calls with this trigger')
   })
 
   it('of a filter that never ends pauses the trigger, and says why', async () => {

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as v from 'valibot'
+import { AppError } from '../../shared/errors.ts'
+import { createApi } from '../resources/api.ts'
+import type { Api } from '../resources/api.ts'
+import type { Output } from '../resources/apply-files.ts'
+import type { EvaluateRequest } from './options.ts'
+
+const TOO_FEW = 2
+const UNREACHABLE = 3
+const GIVEN_UP = 4
+const POLL_MS = 1000
+/** The cases that became worse, and the runs that did not pass, which are printed. */
+const SHOWN_MAX = 20
+
+const estimate = v.object({ value: v.number(), low: v.number(), high: v.number() })
+const side = v.looseObject({
+  cases: v.number(),
+  passed: v.number(),
+  flaky: v.number(),
+  errors: v.number(),
+  share: estimate,
+  tokens: v.number(),
+  usd: v.nullable(v.number()),
+})
+const evaluation = v.looseObject({
+  id: v.string(),
+  version: v.number(),
+  against: v.nullable(v.number()),
+  runs: v.number(),
+  waiting: v.number(),
+  finished_at: v.nullable(v.string()),
+  given_up: v.nullable(v.string()),
+  scores: v.nullable(
+    v.looseObject({
+      version: side,
+      against: v.nullable(side),
+      difference: v.nullable(
+        v.looseObject({ better: v.number(), worse: v.number(), share: estimate }),
+      ),
+    }),
+  ),
+})
+type Evaluation = v.InferOutput<typeof evaluation>
+type Scores = NonNullable<Evaluation['scores']>
+const changes = v.object({
+  changes: v.array(
+    v.looseObject({ case_id: v.string(), change: v.string(), reason: v.nullable(v.string()) }),
+  ),
+})
+const runs = v.looseObject({
+  runs: v.array(
+    v.looseObject({
+      case_id: v.string(),
+      state: v.string(),
+      version: v.number(),
+      reason: v.nullable(v.string()),
+    }),
+  ),
+})
+
+/** Starts an evaluation, follows it to its end, prints what was found; returns the exit code. */
+export async function evaluateSet(request: EvaluateRequest, output: Output): Promise<number> {
+  const api = createApi(request)
+  try {
+    const done = await follow(api, request, output)
+    const { scores, id } = done
+    if (done.finished_at === null) {
+      output.problem(`It is not done within ${request.timeoutMs / 1000} s: ${progressOf(done)}.\n`)
+      return UNREACHABLE
+    }
+    if (!scores) {
+      output.problem(`It was given up: ${done.given_up ?? ''}\n`)
+      return GIVEN_UP
+    }
+    const worse = await listWorse(api, done)
+    if (request.json) {
+      output.result(`${JSON.stringify({ evaluation: done, worse }, null, 2)}\n`)
+    } else {
+      output.result(describe(done, scores, worse) + (await describeFailed(api, id)))
+    }
+    const isEnough = scores.version.share.value >= request.atLeast
+    return isEnough && (!request.noWorse || scores.difference?.worse === 0) ? 0 : TOO_FEW
+  } catch (thrown) {
+    if (!(thrown instanceof AppError) || thrown.code !== 'unavailable') throw thrown
+    output.problem(`${thrown.message}\n`)
+    return UNREACHABLE
+  }
+}
+
+async function follow(
+  api: Api,
+  { automationId, fields, timeoutMs }: EvaluateRequest,
+  output: Output,
+): Promise<Evaluation> {
+  const path = `/designer/v2/automations/${automationId}/evaluations`
+  const giveUpAt = performance.now() + timeoutMs
+  let now = v.parse(evaluation, await api(path, { method: 'POST', json: fields }))
+  let told = ''
+  for (;;) {
+    const progress = progressOf(now)
+    if (progress !== told) output.problem(`${progress}\n`)
+    told = progress
+    if (now.finished_at !== null || performance.now() > giveUpAt) return now
+    await sleep(POLL_MS)
+    now = v.parse(evaluation, await api(`${path}/${now.id}`))
+  }
+}
+
+const progressOf = ({ runs: all, waiting }: Evaluation): string => `${all - waiting} of ${all} done`
+
+async function listWorse(api: Api, { id, scores }: Evaluation) {
+  if (!scores?.difference || scores.difference.worse === 0) return []
+  const found = v.parse(changes, await api(`/designer/v2/evaluations/${id}/changes`))
+  return found.changes.filter(({ change }) => change === 'worse')
+}
+
+const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`
+const withInterval = ({ value, low, high }: v.InferOutput<typeof estimate>): string =>
+  `${percent(value)} (95 %: ${percent(low)} to ${percent(high)})`
+
+function lineOf(version: number | null, score: v.InferOutput<typeof side>): string {
+  const { passed, cases, share, flaky, errors, tokens, usd } = score
+  const cost = usd === null ? '' : `, ${usd.toFixed(4)} USD`
+  return (
+    `Version ${version}: ${passed} of ${cases} cases pass, ${withInterval(share)}; ` +
+    `${flaky} unsteady, ${errors} with errors, ${tokens} tokens${cost}`
+  )
+}
+
+function describe(
+  { version, against }: Evaluation,
+  scores: Scores,
+  worse: v.InferOutput<typeof changes>['changes'],
+): string {
+  const lines = [lineOf(version, scores.version)]
+  const { difference } = scores
+  if (scores.against) lines.push(lineOf(against, scores.against))
+  if (difference) {
+    const counts = `${difference.better} better, ${difference.worse} worse`
+    lines.push(`Difference: ${withInterval(difference.share)}; ${counts}`)
+  }
+  for (const each of worse.slice(0, SHOWN_MAX)) {
+    lines.push(`worse   ${each.case_id}  ${each.reason ?? ''}`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+async function describeFailed(api: Api, id: string): Promise<string> {
+  const lines: string[] = []
+  for (const state of ['failed', 'error']) {
+    const path = `/designer/v2/evaluations/${id}/runs?state=${state}&limit=${SHOWN_MAX}`
+    const found = v.parse(runs, await api(path))
+    for (const each of found.runs) {
+      lines.push(
+        `${state.padEnd(6)}  ${each.case_id}  version ${each.version}: ${each.reason ?? ''}\n`,
+      )
+    }
+  }
+  return lines.join('')
+}

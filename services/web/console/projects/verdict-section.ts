@@ -1,0 +1,78 @@
+import { html } from 'hono/html'
+import type { Verdict } from '../../../platform/evaluations/publish-through-gates.ts'
+import type { Version } from '../../../platform/projects/project-versions.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
+import { shortId } from '../frame/format.ts'
+import { csrfField, listTable, statePill } from '../frame/parts.ts'
+import type { Html, Tone } from '../frame/parts.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
+import { digestOf } from './editor/definition-form.ts'
+import { versionPath } from './own-project.ts'
+
+const STATES = {
+  passed: ['good', 'passed'],
+  started: ['busy', 'started'],
+  pending: ['busy', 'in progress'],
+  refused: ['bad', 'refused'],
+} as const satisfies Record<Verdict['state'], readonly [Tone, string]>
+
+interface Judged {
+  readonly session: Session
+  readonly project: Project
+  readonly version: Version
+}
+
+/** What the gates say of a version that is not published, and the way past them. */
+export function verdictSection(view: Judged, verdicts: readonly Verdict[]): Html {
+  const isRefused = verdicts.some(({ state }) => state === 'refused')
+  return html`<section class="card failed" role="alert" aria-labelledby="gates">
+    <div class="card-head">
+      <h2 id="gates">${isRefused ? 'A gate refuses it' : 'It waits for its gates'}</h2>
+    </div>
+    <p>
+      ${
+        isRefused
+          ? 'It is not published. Change it, or its cases, and publish it again.'
+          : 'It is not published yet. Publish it again when the evaluations are done.'
+      }
+    </p>
+    ${listTable('Gates', ['Gate', 'State', 'Why', 'Cases'], verdicts.map(verdictRow))}
+    ${isRefused && view.session.role === 'admin' ? overrideForm(view) : ''}
+  </section>`
+}
+
+const verdictRow = ({ set, automationId, evaluationId, state, reason, cases }: Verdict): Html =>
+  html`<tr>
+    <td class="lead break">
+      ${
+        evaluationId === null
+          ? set
+          : html`<a href="/automations/${automationId}/evaluations/${evaluationId}">${set}</a>`
+      }
+    </td>
+    <td class="state">${statePill(STATES[state])}</td>
+    <td data-label="Why" class="row-wide break">${reason}</td>
+    <td data-label="Cases" class="row-wide break">
+      ${cases.map(
+        ({ caseId, name, reason: why }) =>
+          html`<p>${visibleText(`${name ?? shortId(caseId)}: ${why ?? ''}`)}</p>`,
+      )}
+    </td>
+  </tr>`
+
+const overrideForm = ({ session, project, version }: Judged): Html =>
+  html`<form
+    method="post"
+    action="${versionPath(project, version.number)}/publish/override"
+    class="stack"
+  >
+    ${csrfField(session.csrfToken)}
+    <input type="hidden" name="since" value="${digestOf(version.definition)}" />
+    <label
+      >Publish it all the same, because
+      <input name="reason" maxlength="1000" required autocomplete="off" />
+      <span class="field-hint">The audit keeps the reason.</span>
+    </label>
+    <div><button class="button danger">Publish in spite of the gates</button></div>
+  </form>`

@@ -1,0 +1,148 @@
+import { html } from 'hono/html'
+import * as v from 'valibot'
+import type { Automation } from '../../platform/automations/automations.ts'
+import { listCaseSets } from '../../platform/evaluations/case-sets.ts'
+import {
+  createEvaluation,
+  deleteEvaluation,
+  EVALUATIONS_MAX,
+  findEvaluation,
+  listEvaluations,
+  REPEAT_MAX,
+} from '../../platform/evaluations/evaluations.ts'
+import type { Evaluation, EvaluationFields } from '../../platform/evaluations/evaluations.ts'
+import { getRunVersion } from '../../platform/projects/project-versions.ts'
+import { whole } from '../../shared/whole.ts'
+import { integer, moment, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { evaluationSection } from '../console/evaluations/evaluation-section.ts'
+import { percent } from '../console/evaluations/scores-table.ts'
+import { time } from '../console/frame/parts.ts'
+import { number, text } from '../resources/controls.ts'
+import { field, resource } from '../resources/declaration.ts'
+import type { State } from '../resources/declaration.ts'
+import { designOfAutomation } from './automation.ts'
+
+const VERSION_MAX = 2 ** 31 - 1
+const CASES_MAX = 100_000
+
+const fields = {
+  set: field(v.pipe(v.string('must be a text'), v.maxLength(100, 'is too long')), {
+    label: 'Set of cases',
+    hint: 'Its name',
+    control: text({ max: 100 }),
+    example: 'Billing',
+  }),
+  version: field(whole(1, VERSION_MAX), {
+    label: 'Version that performs them',
+    hint: 'Of the project of this automation, also a draft',
+    control: number({ max: VERSION_MAX }),
+    example: 1,
+  }),
+  against: field(v.optional(v.nullable(whole(1, VERSION_MAX)), null), {
+    label: 'Version beside it (optional)',
+    hint: 'It performs the same cases, and both are compared',
+    control: number({ max: VERSION_MAX }),
+  }),
+  repeat: field(v.optional(whole(1, REPEAT_MAX), 1), {
+    label: 'Repetitions',
+    hint: 'How often each case is performed: it passes when all of them pass',
+    control: number({ max: REPEAT_MAX }),
+    example: 1,
+  }),
+  newest: field(v.optional(v.nullable(whole(1, CASES_MAX)), null), {
+    label: 'Newest cases only (optional)',
+    control: number({ max: CASES_MAX }),
+  }),
+}
+
+/** Sets of cases that one or two versions perform. */
+export const evaluations = resource<Automation, EvaluationFields, Evaluation, typeof fields>({
+  kind: 'evaluation',
+  id: 'uuid',
+  under: designOfAutomation,
+  most: EVALUATIONS_MAX,
+  fields,
+  values: ({ set, version, against, repeat, newest }) => ({
+    set,
+    version,
+    against,
+    repeat,
+    newest,
+  }),
+  facts: {
+    cases: [integer, ({ cases }) => cases],
+    runs: [
+      { ...integer, description: 'Cases, times versions, times repetitions.' },
+      ({ runs }) => runs,
+    ],
+    waiting: [{ ...integer, description: 'Those not done yet.' }, ({ waiting }) => waiting],
+    scores: [
+      {
+        oneOf: [{ type: 'null' }, { $ref: '#/components/schemas/Scores' }],
+        description: 'Null: it is in progress, or was given up.',
+      },
+      ({ scores }) => scores,
+    ],
+    given_up: [nullable('string', { description: 'Why it was given up.' }), (row) => row.givenUp],
+    created_at: [moment, ({ createdAt }) => createdAt],
+    created_by: [string, ({ createdBy }) => createdBy],
+    finished_at: [
+      { ...perhapsMoment, description: 'Null: it is in progress.' },
+      ({ finishedAt }) => finishedAt,
+    ],
+  },
+  rights: { read: 'viewer', change: 'editor' },
+  scope: 'design',
+  verbs: {
+    list: ({ sql, owner }) => listEvaluations(sql, owner.id),
+    find: ({ sql, owner }, id) => findEvaluation(sql, { id, deploymentId: owner.id }),
+    read: async (_, given) => given,
+    create: async ({ sql, owner, actor }, given) => ({
+      row: await createEvaluation(sql, owner, { ...given, createdBy: actor.name }),
+    }),
+    remove: ({ sql }, row) => deleteEvaluation(sql, row),
+  },
+  actions: {},
+  words: {
+    about:
+      'An evaluation performs the cases of a set with a version, and checks what is put out. It ' +
+      'really asks the models, and really calls the tools, of the version: that costs money, ' +
+      'and tools may change things.',
+    icon: 'check',
+    form: 'Set and versions',
+    saved: 'The evaluation is started.',
+    deleted: 'The evaluation is deleted. Its cases stay.',
+    deletes: 'What is in progress is given up. The cases stay.',
+  },
+  name: nameOf,
+  state: stateOf,
+  columns: [
+    { title: 'Evaluation', cell: (row) => html`<span class="break">${nameOf(row)}</span>` },
+    { title: 'Passed', cell: ({ scores }) => (scores ? percent(scores.version.share) : '–') },
+    {
+      title: 'Beside it',
+      className: 'wide',
+      cell: ({ scores }) => (scores?.against ? percent(scores.against.share) : '–'),
+    },
+    { title: 'Started', className: 'quiet row-wide', cell: ({ createdAt }) => time(createdAt) },
+  ],
+  proposes: async ({ sql, owner }) => ({
+    version: (await getRunVersion(sql, owner)).number,
+    repeat: 1,
+  }),
+  suggests: async ({ sql, owner }) => ({
+    set: (await listCaseSets(sql, owner.id)).map(({ name }) => name),
+  }),
+  main: evaluationSection,
+})
+
+function nameOf({ set, version, against }: Evaluation): string {
+  return `${set} by version ${version}${against === null ? '' : ` and ${against}`}`
+}
+
+function stateOf({ runs, waiting, finishedAt, scores, givenUp }: Evaluation): State {
+  if (finishedAt === null) return ['busy', `${Math.max(0, runs - waiting)} of ${runs} done`]
+  if (!scores) return ['waiting', 'given up', givenUp ?? undefined]
+  const { passed, cases } = scores.version
+  return [passed === cases ? 'good' : 'bad', `${passed} of ${cases} passed`]
+}
