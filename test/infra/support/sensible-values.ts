@@ -160,7 +160,7 @@ function completeBackup({ backup }: Mutable<Values>): void {
 function completeArchive({ backup, collector: { archive, citus } }: Mutable<Values>): void {
   if (citus.distribute) archive.enabled = false
   if (backup.s3.bucket === '') archive.existingClaim ||= 'archive'
-  archive.coldDays = Math.max(archive.coldDays, archive.hotDays + 1)
+  if (archive.hotDays >= archive.coldDays) archive.hotDays = archive.coldDays - 1
 }
 
 function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
