@@ -156,11 +156,12 @@ async function react(run: AgentRun, { answer, calls, iteration }: Turn): Promise
 const toolAnswer = v.object({ text: v.string(), isError: v.boolean() })
 
 /** Makes one call as a step of its own, and returns its message for the model. */
-async function perform(run: AgentRun, call: OneCall, index: string): Promise<ChatMessage> {
+async function perform(run: AgentRun, wanted: OneCall, index: string): Promise<ChatMessage> {
   const { steps } = run
-  const { asked } = call
-  const name = asked.name.slice(0, 64)
+  const name = wanted.asked.name.slice(0, 64)
   const path = [...pathOf(run), name, index]
+  const { note, ...call } = await approved(run, wanted, path)
+  const { asked } = call
   const { text } = await steps.perform(
     {
       kind: 'tool',
@@ -178,7 +179,31 @@ async function perform(run: AgentRun, call: OneCall, index: string): Promise<Cha
       return answered
     },
   )
-  return { role: 'tool', tool_call_id: asked.id, content: text }
+  return { role: 'tool', tool_call_id: asked.id, content: note + text }
+}
+
+/** Lets a person decide about a call, if its tool says so; a note says what the person changed. */
+async function approved(
+  { steps, place }: AgentRun,
+  call: OneCall,
+  path: readonly string[],
+): Promise<OneCall & { readonly note: string }> {
+  const { asked, isExcess } = call
+  if (isExcess || 'problem' in call) return { ...call, note: '' }
+  const { tool, arguments: given } = call
+  const decided = await tool.approve?.(steps, { tool, arguments: given, task: place.task, path })
+  if (!decided) return { ...call, note: '' }
+  if ('problem' in decided) return { tool, problem: decided.problem, asked, isExcess, note: '' }
+  const [before, sent] = [given, decided.arguments].map((each) => JSON.stringify(each))
+  if (sent === undefined || sent === before) return { ...call, note: '' }
+  const note = `A person changed the arguments of this call to ${sent}.\n\n`
+  return {
+    tool,
+    arguments: decided.arguments,
+    asked: { ...asked, arguments: sent },
+    isExcess,
+    note,
+  }
 }
 
 /** Nothing is asked by a wrong call, nor of a tool that does its work by steps of its own. */

@@ -38,7 +38,8 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
   let toolbox: Toolbox | undefined
   try {
     const material = deps.material ?? openMaterial({ definition, inputs })
-    toolbox = material.withTools(openToolbox(deps.toolDeps, definition.tools ?? {}))
+    const { tools = {} } = definition
+    toolbox = material.withTools(openToolbox(deps.toolDeps, tools, inputs))
     const taskDeps = { ...deps, inputs, toolbox, material }
     const outputs = await runTasks({
       tasks: definition.tasks,

@@ -10,7 +10,7 @@ import { produceEach } from './each-item.ts'
 import type { TaskDeps } from './task-deps.ts'
 import { teamOf } from './team.ts'
 import { produceInTries } from './tries.ts'
-import { DECISIONS } from '../../platform/definitions/approval-decisions.ts'
+import { DECISIONS } from '../../platform/approvals/approval-decisions.ts'
 import { stepFailure } from '../steps.ts'
 import type { Steps } from '../steps.ts'
 

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../shared/json-schema.ts'
 import { AppError } from '../../shared/errors.ts'
+import type { Steps } from '../steps.ts'
 
 /** The longest text of a tool that a model is shown. */
 export const RESULT_CHARACTERS_MAX = 32_768
@@ -24,6 +25,18 @@ export interface ToolCall {
   readonly signal: AbortSignal
 }
 
+/** A call that a model asks for, and where. */
+export interface WantedCall {
+  readonly tool: CrewTool
+  readonly arguments: ToolArguments
+  readonly task: string
+  /** The path of its step. */
+  readonly path: readonly string[]
+}
+
+/** The arguments that a call is made with, or why it is not made. */
+export type ApprovedCall = { readonly arguments: ToolArguments } | { readonly problem: string }
+
 /** A function that a model may call. */
 export interface CrewTool {
   /** As the model sees it. */
@@ -39,6 +52,8 @@ export interface CrewTool {
    * theirs.
    */
   readonly hasSteps?: boolean
+  /** Lets a person decide about a call before it is made. */
+  readonly approve?: ((steps: Steps, call: WantedCall) => Promise<ApprovedCall>) | undefined
   /** The automation a run of which answers its calls, in place of `call`. */
   readonly automation?: string
   /** Raises an `AppError` for a call that failed, and the reason of the signal. */

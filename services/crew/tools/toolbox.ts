@@ -5,13 +5,14 @@ import type { RunErrorCode } from '../../platform/runs/run-errors.ts'
 import type { Tool, ToolOf, Tools } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { McpSession } from '../../shared/mcp/client.ts'
+import { createApproval } from './approve-call.ts'
 import { createCalculator } from './calculator.ts'
 import { createFetch } from './fetch.ts'
 import { createHttpTool } from './http.ts'
 import { createJsonQuery } from './json-query.ts'
 import { createMcpTool, openServer } from './mcp.ts'
 import { createTime } from './time.ts'
-import type { CrewTool } from './tool.ts'
+import type { CrewTool, ToolArguments } from './tool.ts'
 import type { ToolDeps } from './tool-deps.ts'
 
 const CLOSE_MS = 2000
@@ -28,9 +29,10 @@ export interface Toolbox {
 
 /**
  * Creates the tools of a run. Raises `unprocessable` for a tool that was not pinned when its
- * version was published, and for one whose connection was not handed to the run.
+ * version was published, and for one whose connection was not handed to the run. Conditions of
+ * approvals look at the inputs.
  */
-export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
+export function openToolbox(deps: ToolDeps, tools: Tools, inputs: ToolArguments = {}): Toolbox {
   refuseMissing(deps, tools)
   const sessions: McpSession[] = []
   const seen = new Set<string>()
@@ -38,11 +40,12 @@ export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
     const offered = offeredTools(tools).filter((each) => each.tool === key)
     const session = tool.type === 'mcp' ? openServer(deps, tool) : undefined
     if (session) sessions.push(session)
-    return offered.map((each) =>
-      tool.type === 'automation'
+    return offered.map((each) => ({
+      ...(tool.type === 'automation'
         ? createAutomationTool(key, tool)
-        : createTool(deps, tool, { ...each, session }),
-    )
+        : createTool(deps, tool, { ...each, session })),
+      approve: tool.approve && createApproval(tool.approve, inputs),
+    }))
   })
   return {
     secrets() {

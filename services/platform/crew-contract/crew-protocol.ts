@@ -49,10 +49,7 @@ const usage = v.object({
 })
 const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to 64 characters'))
 
-/**
- * The fields of each event: its number within the attempt, which acks name; its time; and the key
- * of the step that it concerns.
- */
+/** Of each event: its number within the attempt, which acks name; its time; the key of its step. */
 const common = { seq: v.optional(count), at: time, step: v.optional(key) }
 /** The step that the one of a call is a part of. */
 const parent = v.optional(key)
@@ -126,7 +123,17 @@ const stepStarted = v.object({
   request: v.optional(v.record(v.string(), v.unknown())),
 })
 
-const runRequest = { step: key, automation: prose, inputs: v.record(v.string(), v.unknown()) }
+const json = v.record(v.string(), v.unknown())
+const runRequest = { step: key, automation: prose, inputs: json }
+/** The function that a model wants to call; `parameters` is the JSON Schema of its arguments. */
+const proposedCall = v.object({ name: prose, tool: prose, description: prose, parameters: json })
+const approvalRequest = {
+  step: key,
+  task: prose,
+  /** What the task would put out, or the arguments of the call, as JSON. */
+  output: prose,
+  call: v.optional(proposedCall),
+}
 const failedStep = { step: key, error: failure, usage: v.optional(usage) }
 
 /** The events of the contract. */
@@ -165,14 +172,7 @@ export const crewEvent = v.variant('type', [
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),
-  v.object({
-    ...common,
-    type: v.literal('approval_requested'),
-    step: key,
-    task: prose,
-    /** What the task would put out. */
-    output: prose,
-  }),
+  v.object({ ...common, type: v.literal('approval_requested'), ...approvalRequest }),
   v.object({ ...common, type: v.literal('run_requested'), ...runRequest }),
   v.object({
     ...common,

@@ -9,6 +9,9 @@ export const STEP_KINDS = ['task', 'llm', 'tool', 'approval'] as const
 /** The kind of a step. */
 export type StepKind = (typeof STEP_KINDS)[number]
 
+/** The last key on the path of the decision about a call, behind those of the call's step. */
+export const DECISION = 'decision'
+
 /** Returns true for a step that is a task once more: for an item of its list, or another try. */
 export const isRepetition = (kind: StepKind, path: readonly string[]): boolean =>
   kind === 'task' && /^(item|try):\d+$/.test(path.at(-1) ?? '')

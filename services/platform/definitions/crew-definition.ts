@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
-import { DECIDE_WITHIN_MINUTES_MAX, UNDECIDED } from './approval-decisions.ts'
+import { decisionTerms } from '../approvals/approval-decisions.ts'
+import type { WrittenTerms } from '../approvals/approval-decisions.ts'
 import { PROCESSES, processProblems } from './crew-process.ts'
 import { guardrail } from './guardrails.ts'
 import type { Guardrail } from './guardrails.ts'
@@ -126,17 +127,7 @@ const task = closedObject({
   ),
   /** A person decides about its output before the run goes on. @default false */
   human_input: v.optional(v.boolean('must be true or false')),
-  /** The minutes that the person may take. @default seven days */
-  decide_within_minutes: v.optional(
-    v.pipe(
-      v.number('must be a number'),
-      v.integer('must be a whole number'),
-      v.minValue(1, 'must be at least 1'),
-      v.maxValue(DECIDE_WITHIN_MINUTES_MAX, `must be at most ${DECIDE_WITHIN_MINUTES_MAX}`),
-    ),
-  ),
-  /** What counts when the person does not decide in time. @default reject */
-  undecided: v.optional(v.picklist(UNDECIDED, `must be one of ${UNDECIDED.join(', ')}`)),
+  ...decisionTerms,
   /** The name of the file that its output becomes. */
   output_file: v.optional(outputFile),
   ...taskControl,
@@ -220,12 +211,20 @@ const problemsOf = (crew: CrewDefinition): string[] => [
   ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
     one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
   ),
-  ...crew.tasks.flatMap(({ key, human_input, decide_within_minutes, undecided }) =>
-    human_input !== true && (decide_within_minutes !== undefined || undecided !== undefined)
+  ...crew.tasks.flatMap(({ key, human_input, ...task }) =>
+    human_input !== true && hasTerms(task)
       ? [`the task ${key} says when a person has to decide, and lacks human_input`]
       : [],
   ),
+  ...Object.entries(crew.tools ?? {}).flatMap(([key, { approve, ...tool }]) =>
+    approve === undefined && hasTerms(tool)
+      ? [`the tool ${key} says when a person has to decide, and lacks approve`]
+      : [],
+  ),
 ]
+
+const hasTerms = ({ decide_within_minutes, undecided }: WrittenTerms): boolean =>
+  decide_within_minutes !== undefined || undecided !== undefined
 
 /** Returns the models that a crew calls, each once. */
 export function modelsOf({ llm, agents, tasks, manager_llm }: CrewDefinition): string[] {

@@ -2,28 +2,15 @@ import type { JSONValue } from 'json-p3'
 import * as v from 'valibot'
 import { callBounded } from '../../shared/bounded-call.ts'
 import { closedObject } from '../../shared/describe-issue.ts'
-import { toError } from '../../shared/errors.ts'
+import { condition, EXPRESSION_MS } from '../../shared/conditions.ts'
 import { readCondition } from '../../shared/json-path.ts'
 import { outputSchema } from './output-schema.ts'
-
-/** The time that a condition may take. */
-export const EXPRESSION_MS = 1000
 
 const text = (max: number) =>
   v.pipe(
     v.string('must be a text'),
     v.minLength(1, 'must not be empty'),
     v.maxLength(max, `must have at most ${max} characters`),
-  )
-
-/** A condition in the language of JSONPath filters; what cannot be read is shown the example. */
-export const condition = (example: string) =>
-  v.pipe(
-    text(2000),
-    v.rawCheck(({ dataset, addIssue }) => {
-      const problem = dataset.typed ? conditionProblem(dataset.value, example) : undefined
-      if (problem !== undefined) addIssue({ message: problem })
-    }),
   )
 
 /** A condition over an output. */
@@ -59,15 +46,6 @@ export const guardrail = v.variant(
 )
 /** A check of a task's output. */
 export type Guardrail = v.InferOutput<typeof guardrail>
-
-function conditionProblem(given: string, example: string): string | undefined {
-  try {
-    readCondition(given)
-    return undefined
-  } catch (thrown) {
-    return `cannot be read: ${toError(thrown).message}. Write a condition such as ${example}`
-  }
-}
 
 /** Returns an output as conditions see it: its text, the number of its words, its value if JSON. */
 export const factsOf = (output: string) => ({

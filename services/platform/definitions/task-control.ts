@@ -1,13 +1,13 @@
-import { JSONPathQuery, jsonpath } from 'json-p3'
-import type { JSONValue } from 'json-p3'
+import type { JSONPathQuery, JSONValue } from 'json-p3'
 import * as v from 'valibot'
 import { callBounded } from '../../shared/bounded-call.ts'
+import { condition, EXPRESSION_MS, namesIn } from '../../shared/conditions.ts'
+import type { Named } from '../../shared/conditions.ts'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { toError } from '../../shared/errors.ts'
-import { isObject } from '../../shared/is-object.ts'
 import { readCondition, readPath } from '../../shared/json-path.ts'
 import { whole } from '../../shared/whole.ts'
-import { condition, EXPRESSION_MS, factsOf } from './guardrails.ts'
+import { factsOf } from './guardrails.ts'
 import { orderTasks } from './task-order.ts'
 import type { OrderedTask } from './task-order.ts'
 
@@ -148,31 +148,6 @@ function nameProblems(read: () => JSONPathQuery, known: Known): string[] {
     return []
   }
 }
-
-/** The first two names of a path, and whether it begins at the whole of what a filter looks at. */
-interface Named {
-  readonly root: string | undefined
-  readonly name: string | undefined
-  readonly isOfWhole?: boolean
-}
-
-/** Returns what the paths in a condition, or the path itself, begin with. */
-function namesIn(query: JSONPathQuery): Named[] {
-  const [first, second] = query.segments.map(({ selectors: [selector] }) => selector)
-  if (isObject(first) && 'expression' in first) return pathsIn(first['expression'])
-  return [{ root: nameOf(first), name: nameOf(second) }]
-}
-
-function pathsIn(value: unknown): Named[] {
-  if (value instanceof JSONPathQuery) return namesIn(value)
-  if (value instanceof jsonpath.expressions.RootQuery) {
-    return namesIn(value.path).map((each) => ({ ...each, isOfWhole: true }))
-  }
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(pathsIn) : []
-}
-
-const nameOf = (selector: unknown): string | undefined =>
-  isObject(selector) && typeof selector['name'] === 'string' ? selector['name'] : undefined
 
 const checkIn =
   ({ inputs, outputs, keys }: Known) =>

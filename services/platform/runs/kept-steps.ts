@@ -1,4 +1,5 @@
 import { AppError } from '../../shared/errors.ts'
+import { DECISION } from '../crew-contract/step-key.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import type { ListedStep } from './run-steps.ts'
 import { orderTasks } from '../definitions/task-order.ts'
@@ -13,9 +14,15 @@ interface Performed {
  * Returns the finished steps that a run keeps which goes on from the step that is named by its key,
  * or from a task by its own; without one, all that finished. Those that may depend on it are done
  * again: what it is a part of and what is a part of it, what began after its end within its task,
- * and the tasks that wait for that one. Raises `unprocessable` for a step that did not begin.
+ * and the tasks that wait for that one; so are decisions about calls that are. Raises
+ * `unprocessable` for a step that did not begin.
  */
 export function stepsToKeep(performed: Performed, fromStep: string | undefined): ListedStep[] {
+  const independent = independentSteps(performed, fromStep)
+  return independent.filter((step) => step.kind !== 'approval' || isUsed(step, independent))
+}
+
+function independentSteps(performed: Performed, fromStep: string | undefined): ListedStep[] {
   const finished = performed.steps.filter(({ state }) => state === 'finished')
   if (fromStep === undefined) return finished
   const from = findStep(performed, fromStep)
@@ -24,6 +31,17 @@ export function stepsToKeep(performed: Performed, fromStep: string | undefined):
   const mayDepend = dependence(performed, from, aboveOf)
   return finished.filter(
     (step) => !around.has(step) && !aboveOf(step).includes(from) && !mayDepend(step),
+  )
+}
+
+/** Returns false for the decision about a call that is made again: no person has allowed that. */
+function isUsed({ name, path }: ListedStep, kept: readonly ListedStep[]): boolean {
+  if (path.at(-1) !== DECISION) return true
+  const place = path.slice(0, -1).join('/')
+  return kept.some(
+    (step) =>
+      step.kind === 'tool' &&
+      (place === `tool:${name}` ? step.name === name : step.path.join('/') === place),
   )
 }
 

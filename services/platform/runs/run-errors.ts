@@ -69,7 +69,7 @@ export const RUN_ERRORS = {
     remedy: 'A higher timeout_seconds, a smaller task, a faster model, or retry.',
   },
   condition_unusable: {
-    meaning: 'The condition under which a task is done took too long.',
+    meaning: 'The condition of a task or of the approval of a tool took too long.',
     remedy: 'A simpler condition in when.',
   },
   list_unusable: {

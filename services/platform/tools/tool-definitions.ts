@@ -3,6 +3,7 @@ import { closedObject } from '../../shared/describe-issue.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
 import { isPlace } from '../../shared/outgoing/allowed-places.ts'
+import { callApproval } from '../approvals/call-approval.ts'
 
 const TIMEOUT_SECONDS_MAX = 600
 const TOOLS_MAX = 50
@@ -38,6 +39,7 @@ const url = v.pipe(
 )
 
 const common = {
+  ...callApproval,
   /** The longest that one call may take. @default 30 */
   timeout_seconds: v.optional(
     v.pipe(
@@ -137,12 +139,15 @@ const automation = closedObject({
   type: v.literal('automation'),
   /** The slug of the automation of the same organization that a call starts. */
   automation: v.pipe(text(52), v.regex(/^[a-z0-9-]+$/, 'must be the slug of an automation')),
+  ...callApproval,
   /** Written when the version is published. */
   pinned: v.optional(closedObject({ description: text(8192), input_schema: inputSchema })),
 })
 
 const BUILT_IN_TYPES = ['time', 'calculator', 'json_query'] as const
-const builtIn = BUILT_IN_TYPES.map((type) => closedObject({ type: v.literal(type) }))
+const builtIn = BUILT_IN_TYPES.map((type) =>
+  closedObject({ type: v.literal(type), ...callApproval }),
+)
 
 /** The types that a tool may have. */
 const TOOL_TYPES = ['mcp', 'http', 'fetch', 'automation', ...BUILT_IN_TYPES] as const

@@ -161,8 +161,8 @@ function interrupted(url: string): Ending {
 export function endingOf(event: CrewEvent | OtherEvent): Ending | undefined {
   if (event.type === 'handed_over') return HANDED_OVER
   if (event.type === 'approval_requested') {
-    const { step, task, output } = event
-    return { outcome: 'waiting', approval: { step, task, output } }
+    const { step, task, output, call } = event
+    return { outcome: 'waiting', approval: { step, task, output, call } }
   }
   if (event.type === 'run_requested') {
     const { step, automation, inputs } = event

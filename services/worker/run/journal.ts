@@ -8,6 +8,7 @@ import type {
   LlmCallEvent,
   ToolCallEvent,
 } from '../../platform/crew-contract/crew-protocol.ts'
+import type { ProposedCall } from '../../platform/approvals/approval-decisions.ts'
 import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../../platform/runs/run-queue.ts'
 import { storeArtifacts, artifactName } from '../../platform/runs/run-artifacts.ts'
@@ -200,12 +201,23 @@ function toProgress(
   // Nobody asked this crew for a replay.
   if (event.type === 'replay_answered' || event.type === 'replay_diverged') return undefined
   if (event.type === 'llm_call' || event.type === 'tool_call') return shortened(event)
+  if (event.type === 'approval_requested' && event.call) return announceCall(event, event.call)
   if (event.type === 'step_started') {
     const { request: _request, ...progress } = event
     return isAnnounced(step) ? progress : undefined
   }
   return event.type === 'step_finished' || event.type === 'step_failed' ? ended(event, step) : event
 }
+
+/** The call that a person is asked about, as the run's page and its callers see it. */
+const announceCall = (
+  { output, ...event }: Extract<CrewEvent, { type: 'approval_requested' }>,
+  { name, tool }: ProposedCall,
+): ProgressEvent => ({
+  ...event,
+  output: excerpt(output, TOOL_CHARACTERS_MAX),
+  call: { name, tool },
+})
 
 function ended(
   event: Extract<CrewEvent, { type: 'step_finished' | 'step_failed' }>,

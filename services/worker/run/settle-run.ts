@@ -1,5 +1,5 @@
 import { parkForBudget } from '../../platform/budgets/budget-stops.ts'
-import type { ApprovalTerms } from '../../platform/definitions/approval-decisions.ts'
+import type { ApprovalRequest, ApprovalTerms } from '../../platform/approvals/approval-decisions.ts'
 import { callAutomation } from '../../platform/runs/called-runs.ts'
 import { parkRun } from '../../platform/runs/run-approvals.ts'
 import { completeRun, failRun, releaseRun, retryRun } from '../../platform/runs/run-queue.ts'
@@ -39,9 +39,11 @@ export async function settleRun(
 }
 
 /** What the version says of the decision; crews from source have no tasks that it knows. */
-function termsOf({ definition }: LeasedRun, key: string): ApprovalTerms {
-  const task = definition.tasks.find((each) => each.key === key)
-  return { withinMinutes: task?.decide_within_minutes, undecided: task?.undecided }
+function termsOf({ definition }: LeasedRun, { task, call }: ApprovalRequest): ApprovalTerms {
+  const terms = call
+    ? definition.tools?.[call.tool]
+    : definition.tasks.find(({ key }) => key === task)
+  return { withinMinutes: terms?.decide_within_minutes, undecided: terms?.undecided }
 }
 
 async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boolean> {
@@ -58,7 +60,7 @@ async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boo
       if ('call' in ending) return callAutomation(sql, run, ending.call)
       return 'budget' in ending
         ? parkForBudget(sql, run, ending.budget)
-        : parkRun(sql, run, { ...ending.approval, ...termsOf(run, ending.approval.task) })
+        : parkRun(sql, run, { ...ending.approval, ...termsOf(run, ending.approval) })
     case 'revoked':
       return false
   }

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
-import type { Decision } from '../../../services/platform/definitions/approval-decisions.ts'
+import type { Decision } from '../../../services/platform/approvals/approval-decisions.ts'
 import {
   decideApproval,
   expireApprovals,
@@ -11,7 +11,7 @@ import { readEvents } from '../../../services/platform/runs/run-events.ts'
 import { listRunTasks } from '../../../services/platform/runs/run-tasks.ts'
 import { stopRun } from '../../../services/platform/runs/runs.ts'
 import { definition } from '../../support/crew.ts'
-import { says } from '../crew/fake-model.ts'
+import { asks, says } from '../crew/fake-model.ts'
 import { openWorker } from './harness.ts'
 
 const { deploy, model, platform, publish } = await openWorker()
@@ -162,5 +162,67 @@ describe('tasks that ask beside each other', () => {
     await decideApproval(platform.sql, { ...edit, decision: 'edit' })
     expect(await platform.until(id, 'completed')).toMatchObject({ output: 'Mine.' })
     expect(model.requests).toHaveLength(2)
+  })
+})
+
+describe('a tool whose calls a person approves', () => {
+  const terms = { approve: 'always', decide_within_minutes: 30, undecided: 'approve' } as const
+
+  beforeAll(() =>
+    publish({
+      ...definition,
+      tools: { sum: { type: 'calculator', ...terms } },
+      agents: definition.agents.map((agent) => ({ ...agent, tools: ['sum'] })),
+      tasks: definition.tasks.slice(0, 1),
+    }),
+  )
+
+  async function askForCall() {
+    model.play(asks(['sum', { expression: '6 * 7' }]), says('Facts.'))
+    await platform.startWorker()
+    const id = await platform.kickoff()
+    await platform.until(id, 'waiting')
+    const asked = await findApproval(platform.sql, id)
+    return { id, call: asked?.call?.id ?? '', asked }
+  }
+
+  const callsOf = async (id: string) =>
+    (await platform.events(id)).filter(({ type }) => type === 'tool_call')
+
+  it('is called once, with what the person wrote, by another crew and worker', async () => {
+    const { id, call, asked } = await askForCall()
+    expect(asked).toMatchObject({
+      task: 'research',
+      proposed: '{"expression":"6 * 7"}',
+      undecided: 'approve',
+      call: { name: 'sum', tool: 'sum' },
+    })
+    expect(Number(asked?.decideBy) - Number(asked?.askedAt)).toBe(30 * 60_000)
+    await platform.stopServices()
+    await deploy()
+    const decision = { deploymentId: platform.automation.id, runId: id, task: 'research', call }
+    const edit = { ...decision, decision: 'edit' } as const
+    const edits = ['{"expression": "1 + 1"}', '{"expression": "2 + 2"}'].map((text) =>
+      decideApproval(platform.sql, { ...edit, text }).then(() => text),
+    )
+    const [done, ...late] = (await Promise.allSettled(edits)).toSorted((one) =>
+      one.status === 'fulfilled' ? -1 : 1,
+    )
+    expect(late).toMatchObject([{ reason: { code: 'conflict' } }])
+    await platform.startWorker()
+    expect(await platform.until(id, 'completed')).toMatchObject({ output: 'Facts.' })
+    const [sent, ...others] = await callsOf(id)
+    expect(others).toEqual([])
+    const text = done?.status === 'fulfilled' ? done.value : ''
+    expect(sent?.['arguments']).toBe(JSON.stringify(JSON.parse(text)))
+    expect(model.requests).toHaveLength(2)
+  })
+
+  it('is called as it was proposed when nobody decides in time', async () => {
+    const { id } = await askForCall()
+    await platform.sql`update run_approvals set decide_by = now() - interval '1 second'`
+    await expireApprovals(platform.sql)
+    await platform.until(id, 'completed')
+    expect(await callsOf(id)).toMatchObject([{ result: '42' }])
   })
 })

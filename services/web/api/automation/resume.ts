@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { DECISIONS } from '../../../platform/definitions/approval-decisions.ts'
+import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
 import { ANSWER_CHARACTERS_MAX, decideApproval } from '../../../platform/runs/run-approvals.ts'
 import { findBudgetStop, resumeStopped } from '../../../platform/budgets/budget-stops.ts'
 import { closedObject, describeIssue } from '../../../shared/describe-issue.ts'
@@ -17,6 +17,8 @@ const BODY_BYTES_MAX = 256 * 1024
 const request = v.pipe(
   closedObject({
     task: v.pipe(v.string('must be a text'), v.minLength(1, 'must not be empty')),
+    /** The id of the call of a tool that is decided about. */
+    call: v.optional(v.string('must be a text')),
     decision: v.picklist(DECISIONS, `must be one of ${DECISIONS.join(', ')}`),
     text: v.optional(
       v.pipe(
@@ -36,8 +38,8 @@ const request = v.pipe(
 )
 
 /**
- * Lets a run go on that waits: with a decision about the output of a task, or with an empty object
- * for a run that waits for a budget.
+ * Lets a run go on that waits: with a decision about the output of a task or about a call, or with
+ * an empty object for a run that waits for a budget.
  */
 export const resumeRoute: ApiRoute = {
   method: 'POST',
@@ -59,9 +61,9 @@ export const resumeRoute: ApiRoute = {
         details: { problems },
       })
     }
-    const { task, decision, text } = read.output
-    const asked = { deploymentId: c.var.automation.id, runId: id, task, decision, text }
-    const entry = runEntry('approval_decided', id, { task, decision })
+    const { task, call, decision, text } = read.output
+    const asked = { deploymentId: c.var.automation.id, runId: id, task, call, decision, text }
+    const entry = runEntry('approval_decided', id, { task, call, decision })
     await audited(c.var, (tx) => decideApproval(tx, asked), entry)
     return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
   },

@@ -64,9 +64,10 @@ function currentTask(tasks: readonly RunTask[]): string | null {
   return running.toSorted((a, b) => startOf(b) - startOf(a))[0]?.task ?? null
 }
 
-const waitingFor = ({ task, proposed, askedAt, decideBy, undecided }: Approval) => ({
+const waitingFor = ({ task, proposed, call, askedAt, decideBy, undecided }: Approval) => ({
   task,
   output: proposed,
+  call,
   asked_at: askedAt,
   decide_by: decideBy,
   undecided,

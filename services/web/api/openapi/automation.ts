@@ -149,7 +149,9 @@ const resume = {
   description:
     'A run waits when one of its tasks has `human_input`; its status names the task. `approve` ' +
     'takes the output as it is, `edit` takes `text` instead, `reject` ends the run with the ' +
-    'error `approval_rejected`. A run that waits for a budget (`budget_stop` in its status) goes ' +
+    'error `approval_rejected`. It also waits before a call of a tool with `approve`: the ' +
+    'decision names the `call`, `text` has other arguments as JSON, and the model gets to read ' +
+    'why a call is rejected. A run that waits for a budget (`budget_stop` in its status) goes ' +
     'on with the body `{}` once there is room.',
   summary: 'Resume a run that waits for a decision or a budget',
   parameters: [kickoffId],
@@ -162,7 +164,7 @@ const resume = {
     '409': problem('It was decided already, the run has ended, or its budget has no room yet.'),
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
-    '422': problem('A field is missing, unknown or of another type.'),
+    '422': problem('A field is missing, unknown or not valid, or the arguments are not.'),
   },
 }
 

@@ -1,11 +1,10 @@
-import { DECISIONS, UNDECIDED } from '../../../platform/definitions/approval-decisions.ts'
-import { ANSWER_CHARACTERS_MAX } from '../../../platform/runs/run-approvals.ts'
 import { RUN_ERRORS } from '../../../platform/runs/run-errors.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../../platform/runs/runs.ts'
 import { STEP_KINDS } from '../../../platform/crew-contract/step-key.ts'
 import { INPUT_TYPES } from '../../../platform/definitions/input-declarations.ts'
 import { ERROR_CODES } from '../../../shared/errors.ts'
 import { STATES } from '../automation/run-status.ts'
+import { DECISION_SCHEMAS } from './decision-schemas.ts'
 import { runListSchemas } from './run-list.ts'
 import {
   closed,
@@ -152,39 +151,7 @@ export const AUTOMATION_SCHEMAS = {
       description: 'Null until the task is completed; empty if it was skipped.',
     }),
   }),
-  WaitingFor: closed({
-    task: text,
-    output: { ...text, description: 'What the task would put out.' },
-    asked_at: moment,
-    decide_by: { ...moment, description: 'Then `undecided` counts as the decision.' },
-    undecided: { ...text, enum: UNDECIDED },
-  }),
-  ResumeRequest: {
-    type: 'object',
-    additionalProperties: false,
-    description: 'A decision; or an empty object, for a run that waits for a budget.',
-    properties: {
-      task: { ...text, minLength: 1, description: 'The key of the task that waits.' },
-      decision: { ...text, enum: DECISIONS },
-      text: {
-        ...text,
-        maxLength: ANSWER_CHARACTERS_MAX,
-        description:
-          'What the task puts out instead, which `edit` needs; or why the output is rejected.',
-      },
-    },
-    // Generators of clients know `required` and `not`; with `anyOf` they would lose the properties.
-    not: {
-      anyOf: [
-        { minProperties: 1, not: { required: ['task', 'decision'] } },
-        {
-          required: ['decision'],
-          properties: { decision: { const: 'edit' } },
-          not: { required: ['text'] },
-        },
-      ],
-    },
-  },
+  ...DECISION_SCHEMAS,
   Resumed: closed({
     kickoff_id: uuid,
     status: { ...text, const: 'queued' },

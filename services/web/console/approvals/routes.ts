@@ -1,13 +1,15 @@
 import type { Hono } from 'hono'
-import { DECISIONS } from '../../../platform/definitions/approval-decisions.ts'
+import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
 import {
   ANSWER_CHARACTERS_MAX,
   decideApproval,
+  findApproval,
   listApprovals,
 } from '../../../platform/runs/run-approvals.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
+import { sendFile } from '../../http/send-file.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
@@ -47,12 +49,13 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
     if (!decision) return refuse('Choose whether to approve, edit or reject.', 422)
     const text = textOf(fields, decision)
     if ((text?.length ?? 0) > ANSWER_CHARACTERS_MAX) {
-      return refuse(`An output must have at most ${ANSWER_CHARACTERS_MAX} characters.`, 422)
+      return refuse(`It must have at most ${ANSWER_CHARACTERS_MAX} characters.`, 422)
     }
     const task = fields.get('task') ?? ''
-    const asked = { deploymentId: automation.id, runId: run.id, task, decision, text }
+    const call = fields.get('call') ?? undefined
+    const asked = { deploymentId: automation.id, runId: run.id, task, call, decision, text }
     try {
-      const entry = runEntry('approval_decided', run.id, { task, decision })
+      const entry = runEntry('approval_decided', run.id, { task, call, decision })
       await audited(c.var, (tx) => decideApproval(tx, { ...asked, userId: user.id }), entry)
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown
@@ -63,6 +66,13 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
     c.var.wide['kickoff_id'] = run.id
     const back = fields.get('back') === 'run' ? runPath(automation, run) : '/approvals'
     return c.redirect(`${back}?notice=approval-decided`, 303)
+  })
+
+  room.page('viewer', `${path}.json`, async (c) => {
+    const { run } = await getOwnRun(c, sql)
+    const approval = await findApproval(sql, run.id)
+    if (!approval?.call) throw new AppError('not_found', 'The run asks about no call of a tool.')
+    return sendFile(c, { name: 'arguments.json', content: approval.proposed })
   })
 
   return room.routes
@@ -101,7 +111,7 @@ function approvalsPage({ session, approvals, notice, problem }: ApprovalsPage): 
               ${emptyState(
                 'check',
                 'Nothing waits',
-                'Runs wait here when one of their tasks asks for a person (human_input).',
+                'Runs wait here when a task (human_input) or a tool (approve) asks for a person.',
               )}
             </section>`
       }`,
@@ -109,12 +119,12 @@ function approvalsPage({ session, approvals, notice, problem }: ApprovalsPage): 
 }
 
 function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html {
-  const { automationId, automationName, runId, task } = approval
+  const { automationId, automationName, runId, task, call } = approval
   const path = runPath({ automationId }, { id: runId })
   const [heading, run] = [`approval-${runId}`, `run-${runId}`]
   return html`<section class="card" aria-labelledby="${heading} ${run}">
     <div class="card-head">
-      <h2 id="${heading}">${automationName}: <span class="mono">${task}</span></h2>
+      <h2 id="${heading}">${automationName}: <span class="mono">${call?.name ?? task}</span></h2>
       <a id="${run}" href="${path}" title="${runId}">Run ${shortId(runId)}</a>
     </div>
     ${approvalForms({ approval, path, csrfToken, back: 'approvals' })}

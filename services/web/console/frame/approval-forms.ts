@@ -1,9 +1,16 @@
 import { html } from 'hono/html'
-import type { Approval } from '../../../platform/runs/run-approvals.ts'
+import type { Approval, AskedCall } from '../../../platform/runs/run-approvals.ts'
 import { ANSWER_CHARACTERS_MAX } from '../../../platform/runs/run-approvals.ts'
-import { csrfField, time } from './parts.ts'
+import { isObject } from '../../../shared/is-object.ts'
+import { csrfField, factList, listTable, time } from './parts.ts'
 import type { Html } from './parts.ts'
+import { foreignText, foreignValue } from './text/foreign-text.ts'
+import { indentJson, isJson } from './text/text-format.ts'
 import { renderText } from './text/text-view.ts'
+import { visibleText } from './text/visible-text.ts'
+
+/** The arguments of a call that are listed; all are in its JSON. */
+const ARGUMENTS_MAX = 100
 
 /** What a run asks a person, and the page that asks. */
 interface AskedApproval {
@@ -15,33 +22,64 @@ interface AskedApproval {
   readonly back: 'approvals' | 'run'
 }
 
-/** The output of a task that a person decides about, and the ways to decide. */
+interface Words {
+  /** What is proposed. */
+  readonly what: 'output' | 'arguments'
+  readonly label: string
+  readonly reject: string
+  readonly hint: string
+}
+
+const OF_OUTPUT: Words = {
+  what: 'output',
+  label: 'Output',
+  reject: 'Reject the output',
+  hint: 'Approve takes the output as it was proposed. Reject ends the run with an error.',
+}
+
+const OF_CALL: Words = {
+  what: 'arguments',
+  label: 'Arguments, as JSON',
+  reject: 'Reject the call',
+  hint:
+    'Approve makes the call with these arguments and no others. Reject does not make it: the ' +
+    'model reads the reason.',
+}
+
+/** The output or the call that a person decides about, and the ways to decide. */
 export function approvalForms(asked: AskedApproval): Html {
-  const { runId, proposed, askedAt, decideBy, undecided } = asked.approval
+  const { runId, proposed, call, askedAt, decideBy, undecided } = asked.approval
   const ways = `decide-${runId}`
+  const words = call ? OF_CALL : OF_OUTPUT
+  const isShort = proposed.length <= ANSWER_CHARACTERS_MAX
+  const text = call && isShort && isJson(proposed) ? indentJson(proposed) : proposed
   return html`<dl class="facts">
       <dt>Asked</dt>
       <dd>${time(askedAt)}</dd>
       <dt>Decide by</dt>
       <dd>${time(decideBy)}</dd>
     </dl>
-    <div class="output" tabindex="0" role="group" aria-label="Proposed output">
-      ${proposed.trim() ? renderText(proposed) : html`<p class="hint">The output is empty.</p>`}
-    </div>
+    ${call ? callView(asked, call) : outputView(proposed)}
     <div class="decisions">
       ${decisionForm(asked, html`${submit('approve', 'Approve', 'primary')}`)}
-      <details name="${ways}">
-        <summary class="button">Edit</summary>
-        ${decisionForm(
-          asked,
-          html`<label
-              >Output
-              <textarea name="output" rows="10" maxlength="${ANSWER_CHARACTERS_MAX}">
-${proposed}</textarea>
-            </label>
-            <div class="buttons">${submit('edit', 'Save the edited output', 'primary')}</div>`,
-        )}
-      </details>
+      ${
+        call && text.length > ANSWER_CHARACTERS_MAX
+          ? ''
+          : html`<details name="${ways}">
+              <summary class="button">Edit</summary>
+              ${decisionForm(
+                asked,
+                html`<label
+                    >${words.label}
+                    <textarea name="output" rows="10" maxlength="${ANSWER_CHARACTERS_MAX}">
+${text}</textarea>
+                  </label>
+                  <div class="buttons">
+                    ${submit('edit', `Save the edited ${words.what}`, 'primary')}
+                  </div>`,
+              )}
+            </details>`
+      }
       <details name="${ways}">
         <summary class="button danger">Reject</summary>
         ${decisionForm(
@@ -50,20 +88,56 @@ ${proposed}</textarea>
               >Reason <span class="quiet">(optional)</span>
               <input name="reason" maxlength="2000" autocomplete="off" />
             </label>
-            <div class="buttons">${submit('reject', 'Reject the output', 'danger')}</div>`,
+            <div class="buttons">${submit('reject', words.reject, 'danger')}</div>`,
         )}
       </details>
     </div>
     <p class="hint">
-      Approve takes the output as it was proposed. Reject ends the run with an error. Without a
-      decision in time the output counts as ${undecided === 'approve' ? 'approved' : 'rejected'}.
+      ${words.hint} Without a decision in time the ${call ? 'call' : 'output'} counts as
+      ${undecided === 'approve' ? 'approved' : 'rejected'}.
     </p>`
+}
+
+const outputView = (proposed: string): Html =>
+  html`<div class="output" tabindex="0" role="group" aria-label="Proposed output">
+    ${proposed.trim() ? renderText(proposed) : html`<p class="hint">The output is empty.</p>`}
+  </div>`
+
+/** A function with the arguments that a model wants to call it with, all that others wrote. */
+function callView({ approval, path }: AskedApproval, call: AskedCall): Html {
+  const { task, proposed } = approval
+  const given: unknown = isJson(proposed) ? JSON.parse(proposed) : {}
+  const entries = isObject(given) ? Object.entries(given).slice(0, ARGUMENTS_MAX) : []
+  return html`${factList('pairs', [
+      ['Task', task],
+      ['Tool', html`<span class="mono">${call.tool}</span>`],
+      ['Description', foreignValue(call.description, 'Description')],
+    ])}
+    ${listTable(
+      'Arguments',
+      ['Argument', 'Value'],
+      entries.map(
+        ([name, value]) =>
+          html`<tr>
+            <td class="mono">${visibleText(name)}</td>
+            <td>
+              ${foreignValue(typeof value === 'string' ? value : JSON.stringify(value), name)}
+            </td>
+          </tr>`,
+      ),
+    )}
+    <details class="more">
+      <summary>Arguments as JSON</summary>
+      ${foreignText(proposed, 'Arguments as JSON')}
+      <a class="button small" href="${path}/approval.json">Download</a>
+    </details>`
 }
 
 const decisionForm = ({ approval, path, csrfToken, back }: AskedApproval, fields: Html): Html =>
   html`<form method="post" action="${path}/approval" class="stack">
     ${csrfField(csrfToken)}
     <input type="hidden" name="task" value="${approval.task}" />
+    ${approval.call ? html`<input type="hidden" name="call" value="${approval.call.id}" />` : ''}
     <input type="hidden" name="back" value="${back}" />
     ${fields}
   </form>`

@@ -59,7 +59,7 @@ function waitingSection(section: OutcomeSection, approval: Approval): Html {
   return html`<section class="card" aria-labelledby="waiting">
     <div class="card-head">
       <h2 id="waiting">Waiting for a person</h2>
-      <code>${approval.task}</code>
+      <code>${approval.call?.name ?? approval.task}</code>
     </div>
     ${approvalForms({ approval, path, csrfToken, back: 'run' })}
   </section>`

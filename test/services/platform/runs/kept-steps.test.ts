@@ -64,6 +64,24 @@ describe('what a run keeps that goes on from a step', () => {
     ['extra', 9, 11],
   ]
 
+  it('has the decision about a call only with the end of that call', () => {
+    const decision = { kind: 'approval', name: 'sum' } as const
+    const sum = { name: 'sum' } as const
+    const lines: Line[] = [
+      ['first', 0, null],
+      ['first/llm', 0, 1],
+      ['first/sum/0/decision', 1, 2, decision],
+      ['first/sum/0', 2, 3, sum],
+      ['first/sum/1/decision', 1, 2, decision],
+      ['first/sum/1', 2, null, sum],
+      ['tool:sum/decision', 1, 2, decision],
+      ['tool:pick/decision', 1, 2, { kind: 'approval', name: 'pick' }],
+    ]
+    const ended = ['first/llm', 'first/sum/0/decision', 'first/sum/0', 'tool:sum/decision']
+    expect(kept([task('first')], lines)).toEqual(ended)
+    expect(kept([task('first')], lines, 'first/sum/0')).toEqual(['first/llm'])
+  })
+
   it('is all that finished when no step is named', () => {
     const lines: Line[] = [...performed.slice(0, 6), ['prices/llm2', 6, null]]
     expect(kept(beside, lines)).toEqual(performed.slice(0, 6).map(([path]) => path))

@@ -29,12 +29,14 @@ describe('the tools of a definition', () => {
   })
 
   it('are kept as they are written', () => {
-    const tools = { a: mcp, b: http, c: { type: 'fetch', allow: ['*.x.test:8443'] } }
+    const asks = { approve: { when: '@.arguments.n > @.inputs.n' }, undecided: 'approve' }
+    const c = { type: 'fetch', allow: ['*.x.test:8443'], approve: 'once_per_run' }
+    const tools = { a: mcp, b: http, c, d: { type: 'time', ...asks } }
     expect(withTools(tools, { tools: ['a'], max_iterations: 3 })).toMatchObject({ tools })
   })
 
   it.each<[string, unknown, string]>([
-    ['no type', { a: {} }, 'tools.a.type: must be one of mcp, http, fetch, time, calculator'],
+    ['no type', { a: {} }, 'tools.a.type: must be one of mcp, http, fetch, automation, time'],
     ['an unknown type', { a: { type: 'python' } }, 'tools.a.type: must be one of mcp, http'],
     ['a text', { a: 'x' }, 'tools.a: must be an object'],
     ['a list', [], 'tools: must be an object'],
@@ -62,6 +64,26 @@ describe('the tools of a definition', () => {
       'fields of another type',
       { a: { type: 'time', url: 'x' } },
       'url is not known; allowed: type',
+    ],
+    [
+      'an unknown approval',
+      { a: { type: 'time', approve: 'never' } },
+      'tools.a.approve: must be one of always, once_per_run, or an object with when',
+    ],
+    [
+      'a condition that cannot be read',
+      { a: { type: 'time', approve: { when: '@.arguments.x >' } } },
+      'tools.a.approve.when: cannot be read',
+    ],
+    [
+      'a condition over nothing that is there',
+      { a: { type: 'time', approve: { when: '@.argument.x > 1' } } },
+      'tools.a.approve.when: must look at @.arguments and @.inputs',
+    ],
+    [
+      'a time for no decision',
+      { a: { type: 'time', decide_within_minutes: 5 } },
+      'the tool a says when a person has to decide, and lacks approve',
     ],
     [
       'more than 50',

@@ -53,7 +53,13 @@ Sales **rose by 12 %** in 2025. Three things stand out:
 \`\`\`
 `
 
-export const JSON_OUTPUT =
+export const CALL = {
+  name: 'refundOrder',
+  tool: 'shop',
+  description: 'Pays an order back.',
+  parameters: { type: 'object' },
+}
+const JSON_OUTPUT =
   '{"topic":"Export","urgency":2,"id":12345678901234567890,"tags":["nightly",[],{}]}'
 
 const at = (second: number): string => new Date(Date.now() - 30_000 + second * 1000).toISOString()
@@ -123,7 +129,7 @@ export async function startRuns(platform: Platform): Promise<Record<Ending, stri
   const approval = { step: 'a'.repeat(32), task: 'research', output: MARKDOWN }
   await parkRun(sql, waiting.lease, approval)
   const another = await begin(3)
-  await parkRun(sql, another.lease, approval)
+  await parkRun(sql, another.lease, { ...approval, output: JSON_OUTPUT, call: CALL })
   const running = await begin(3)
   const queued = await start()
   return {

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import {
   DECIDE_WITHIN_MINUTES,
   UNDECIDED,
-} from '../../../../platform/definitions/approval-decisions.ts'
+} from '../../../../platform/approvals/approval-decisions.ts'
 import { REASONING_EFFORTS } from '../../../../platform/definitions/crew-definition.ts'
 import { PROCESSES } from '../../../../platform/definitions/crew-process.ts'
 import { RETRIED_FAILURES } from '../../../../platform/definitions/task-control.ts'

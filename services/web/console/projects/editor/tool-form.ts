@@ -1,4 +1,9 @@
 import { html } from 'hono/html'
+import {
+  DECIDE_WITHIN_MINUTES,
+  UNDECIDED,
+} from '../../../../platform/approvals/approval-decisions.ts'
+import { APPROVE_MODES } from '../../../../platform/approvals/call-approval.ts'
 import type { Offer } from '../../../intake/tool-pins/pin-tools.ts'
 import { isObject } from '../../../../shared/is-object.ts'
 import type { Html } from '../../frame/parts.ts'
@@ -8,7 +13,7 @@ import type { Marks } from './marks.ts'
 import { textOf } from './document.ts'
 import { toSeen } from './offers.ts'
 import type { Choices } from './offers.ts'
-import { isRemote, kindOf, NAMES_IN, textsOf, TOOL_KINDS, toolsOf } from './tools.ts'
+import { isRemote, kindOf, NAMES_IN, textsOf, TOOL_KINDS, toolsOf, WHEN, whenOf } from './tools.ts'
 import type { ToolKind } from './tools.ts'
 import type { Draft } from './values.ts'
 
@@ -64,9 +69,42 @@ function toolFields(tool: unknown, view: ToolView): Html | string {
   if (kind === 'automation') {
     const value = textOf(tool, 'automation')
     const placeholder = 'weather-report'
-    return line(marks, `${at}.automation`, { label: 'Its name in addresses', value, placeholder })
+    return html`${line(marks, `${at}.automation`, {
+      label: 'Its name in addresses',
+      value,
+      placeholder,
+    })}
+    ${more(at, asking(tool, view))}`
   }
-  return isRemote(kind) ? remoteFields(tool, { ...view, kind }) : ''
+  return isRemote(kind) ? remoteFields(tool, { ...view, kind }) : more(at, asking(tool, view))
+}
+
+/** When a person decides about a call before it is made. */
+function asking(tool: Draft, { at, marks }: ToolView): Html {
+  const when = whenOf(tool['approve'])
+  return html`<div class="two">
+    ${select(marks, `${at}.approve`, {
+      label: 'A person approves its calls',
+      value: when === undefined ? textOf(tool, 'approve') : WHEN,
+      options: [...APPROVE_MODES, WHEN],
+    })}
+    ${line(marks, `${at}.approve.${WHEN}`, {
+      label: 'Only when',
+      value: when ?? '',
+      isMono: true,
+      placeholder: '@.arguments.amount > 100',
+    })}
+    ${line(marks, `${at}.decide_within_minutes`, {
+      label: 'Minutes for the approval',
+      value: textOf(tool, 'decide_within_minutes'),
+      placeholder: String(DECIDE_WITHIN_MINUTES),
+    })}
+    ${select(marks, `${at}.undecided`, {
+      label: 'Without a decision',
+      value: textOf(tool, 'undecided'),
+      options: UNDECIDED,
+    })}
+  </div>`
 }
 
 const timeout = (tool: Draft, { at, marks }: ToolView): Html =>
@@ -83,7 +121,7 @@ const fetchFields = (tool: Draft, view: ToolView): Html =>
     isMono: true,
     placeholder: 'docs.example.com\nhttps://example.com/help/',
   })}
-  ${more(view.at, timeout(tool, view))}`
+  ${more(view.at, html`${timeout(tool, view)} ${asking(tool, view)}`)}`
 
 type Remote = keyof typeof NAMES_IN
 
@@ -134,7 +172,7 @@ function remoteFields(tool: Draft, view: ToolView & { readonly kind: Remote }): 
             })
           : ''
       }
-      ${timeout(tool, view)}`,
+      ${timeout(tool, view)} ${asking(tool, view)}`,
     )}`
 }
 

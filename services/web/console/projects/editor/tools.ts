@@ -24,17 +24,23 @@ const isKind = (given: unknown): given is keyof typeof TOOL_KINDS =>
 /** The names that agents may use of a tool, in this field. */
 export const NAMES_IN = { mcp: 'tools', http: 'operations' } as const
 
+/** The fields of each tool whose calls a person decides about. */
+const ASKING = ['approve', 'decide_within_minutes', 'undecided']
+
 /** How the fields of each type become its values. */
 const FIELDS: Readonly<Record<ToolKind, readonly string[]>> = {
-  mcp: ['url', 'connection', 'timeout_seconds'],
-  http: ['openapi_url', 'base_url', 'connection', 'timeout_seconds'],
-  automation: ['automation'],
-  fetch: ['allow', 'timeout_seconds'],
-  time: [],
-  calculator: [],
-  json_query: [],
+  mcp: ['url', 'connection', 'timeout_seconds', ...ASKING],
+  http: ['openapi_url', 'base_url', 'connection', 'timeout_seconds', ...ASKING],
+  automation: ['automation', ...ASKING],
+  fetch: ['allow', 'timeout_seconds', ...ASKING],
+  time: ASKING,
+  calculator: ASKING,
+  json_query: ASKING,
   json: [],
 }
+
+/** The choice of a condition, in place of a mode of `approve`. */
+export const WHEN = 'when'
 
 /** Returns the tools of a draft by key. */
 export const toolsOf = (draft: Draft): Draft => (isObject(draft['tools']) ? draft['tools'] : {})
@@ -50,7 +56,9 @@ export function kindOf(tool: unknown): ToolKind {
     ...(isRemote(kind) ? [NAMES_IN[kind]] : []),
   ])
   const isShown = Object.entries(tool).every(
-    ([name, value]) => shown.has(name) && (name === 'pinned' || isPlain(value)),
+    ([name, value]) =>
+      shown.has(name) &&
+      (name === 'pinned' || isPlain((name === 'approve' ? whenOf(value) : undefined) ?? value)),
   )
   return isShown ? kind : 'json'
 }
@@ -64,6 +72,13 @@ const isPlain = (value: unknown): boolean =>
   Array.isArray(value)
     ? value.every((each) => typeof each === 'string' && /^\S.*\S$|^\S$/u.test(each))
     : typeof value === 'number' || (typeof value === 'string' && !/[\r\n]/u.test(value))
+
+/** Returns the condition of `approve`, if that is all that it has. */
+export function whenOf(approve: unknown): string | undefined {
+  if (!isObject(approve) || Object.keys(approve).length !== 1) return undefined
+  const { [WHEN]: when } = approve
+  return typeof when === 'string' ? when : undefined
+}
 
 /** Returns the texts of a list of a tool. */
 export function textsOf(tool: unknown, name: string): readonly string[] {
@@ -98,14 +113,27 @@ function readTool(tool: unknown, form: URLSearchParams, at: string): unknown {
   if (!isObject(tool) || kind === 'json') return tool
   const fields = FIELDS[kind]
     .filter((name) => form.has(at + name))
-    .map((name) => [name, readField(name, plain(form.get(at + name) ?? ''), tool)])
+    .map((name) => {
+      const typed = plain(form.get(at + name) ?? '')
+      return [
+        name,
+        name === 'approve' ? readApprove(typed, form, at) : readField(name, typed, tool),
+      ]
+    })
   const names = isRemote(kind) ? readNames(form, at, NAMES_IN[kind]) : {}
   return clean({ ...tool, ...Object.fromEntries(fields), ...names })
 }
 
+/** A condition alone is a choice, too. */
+function readApprove(mode: string, form: URLSearchParams, at: string): unknown {
+  const when = plain(form.get(`${at}approve.${WHEN}`) ?? '').trim()
+  if (mode === WHEN || (mode === '' && when !== '')) return { [WHEN]: when }
+  return mode === '' ? undefined : mode
+}
+
 /** The address of a server stays empty while it is typed; what else is empty is left out. */
 function readField(name: string, typed: string, tool: Draft): unknown {
-  if (name === 'timeout_seconds') return numberOf(typed)
+  if (name === 'timeout_seconds' || name === 'decide_within_minutes') return numberOf(typed)
   if (name === 'allow')
     return typed
       .split('\n')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
+import type { ProposedCall } from '../../../../../services/platform/approvals/approval-decisions.ts'
 import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import { kickoff, stopRun } from '../../../../../services/platform/runs/runs.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
@@ -21,12 +22,12 @@ beforeEach(async () => {
 
 afterAll(() => platform.close())
 
-async function park(output = 'Whales <sing>.'): Promise<string> {
+async function park(output = 'Whales <sing>.', asked?: ProposedCall): Promise<string> {
   const { sql, acme } = platform
   const id = await kickoff(sql, { deploymentId: acme.research.id, inputs: { topic: 'x' } })
   const [lease] = await takeRuns(sql, 1)
   if (!lease) throw new Error('nothing to take')
-  await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'write', output })
+  await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'write', output, call: asked })
   return id
 }
 
@@ -39,6 +40,10 @@ const call = (path: string, body?: unknown, bearer = token) =>
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     },
   )
+
+const asRole = (role: string) =>
+  platform.sql`
+    update memberships set role = ${role} where user_id = ${platform.acme.userId}`
 
 const statusOf = async (id: string) => readObject(await call(`status/${id}?wait=60`))
 
@@ -111,6 +116,52 @@ describe('POST resume', () => {
   })
 })
 
+const REFUND: ProposedCall = {
+  name: 'refund',
+  tool: 'shop',
+  description: 'Pays <b>back</b>.',
+  parameters: {
+    type: 'object',
+    properties: { amount: { type: 'number', maximum: 100 }, note: { type: 'string' } },
+    required: ['amount'],
+  },
+}
+const parkCall = (given: object = { amount: 50 }) => park(JSON.stringify(given), REFUND)
+const idOfCall = async (): Promise<string> =>
+  (await platform.sql<{ id: string }[]>`select call ->> 'id' as id from run_approvals`)[0]?.id ?? ''
+
+describe('POST resume about a call of a tool', () => {
+  it('names the call, and takes arguments that its schema takes', async () => {
+    const id = await parkCall()
+    const status = await statusOf(id)
+    expect(status).toMatchObject({
+      waiting_for: { output: '{"amount":50}', call: { ...REFUND, id: await idOfCall() } },
+    })
+    const decision = { task: 'write', call: await idOfCall(), decision: 'edit' }
+    const wrong = await call(`resume/${id}`, { ...decision, text: '{"amount": 500}' })
+    expect(wrong.status).toBe(422)
+    expect(await wrong.text()).toContain('The arguments of refund are not valid')
+    const text = '{"amount": 5}'
+    expect((await call(`resume/${id}`, { ...decision, text })).status).toBe(200)
+    expect((await call(`resume/${id}`, { ...decision, text })).status).toBe(409)
+    const [step] = await platform.sql`
+      select decision, answer from run_approvals where run_id = ${id}`
+    expect(step).toEqual({ decision: 'edit', answer: text })
+  })
+
+  it('decides about no call but the one that it names', async () => {
+    const id = await parkCall()
+    const decision = { task: 'write', decision: 'approve' }
+    const former = await idOfCall()
+    expect((await call(`resume/${id}`, decision)).status).toBe(404)
+    await platform.sql`delete from executions`
+    const other = await parkCall({ amount: 51 })
+    expect(await idOfCall()).not.toBe(former)
+    expect((await call(`resume/${other}`, { ...decision, call: former })).status).toBe(404)
+    expect(await statusOf(other)).toMatchObject({ status: 'waiting' })
+  })
+})
+
 describe('the page of approvals', () => {
   const list = async (who = ada) => {
     const headers = { cookie: who.cookie }
@@ -176,5 +227,32 @@ describe('the page of approvals', () => {
       answer: 'Owls.\nAnd bats.',
       decidedBy: platform.acme.userId,
     })
+  })
+
+  it('shows a call, its long arguments in part, and takes one decision about it', async () => {
+    const id = await parkCall({ amount: 50, note: `<i>${'x'.repeat(300_000)}` })
+    const page = await list()
+    expect(page).toContain('Pays &lt;b&gt;back&lt;/b&gt;.')
+    expect(page).toContain('<td class="mono">amount</td>')
+    expect(page).toContain('300,003 characters')
+    expect(page.length).toBeLessThan(350_000)
+    expect(page).not.toContain('name="output"')
+    const path = `/automations/${platform.acme.research.automationId}/executions/${id}`
+    const get = (who: SignedInUser) =>
+      platform.app.request(`${BASE_URL}${path}/approval.json`, { headers: { cookie: who.cookie } })
+    const file = await get(ada)
+    expect(file.headers.get('content-disposition')).toContain('arguments.json')
+    expect((await file.text()).length).toBeGreaterThan(300_000)
+    const rival = await platform.signIn(platform.rival)
+    expect((await get(rival)).status).toBe(404)
+    const call = await idOfCall()
+    expect((await decide(id, { decision: 'approve', call }, rival)).status).toBe(404)
+    await asRole('viewer')
+    expect((await decide(id, { decision: 'approve', call })).status).toBe(403)
+    await asRole('admin')
+    expect((await decide(id, { decision: 'approve' })).status).toBe(404)
+    expect((await decide(id, { decision: 'edit', call, output: '[]' })).status).toBe(422)
+    expect((await decide(id, { decision: 'reject', reason: 'No.', call })).status).toBe(303)
+    expect((await decide(id, { decision: 'approve', call })).status).toBe(409)
   })
 })

@@ -34,6 +34,9 @@ const tool = fc.oneof(
     tools: fc.uniqueArray(fc.constantFrom('search', 'a b', 'x,y', '<b>'), { minLength: 1 }),
     connection: maybe(fc.constantFrom('stock', 'other')),
     timeout_seconds: maybe(fc.integer({ min: 1, max: 600 })),
+    approve: maybe(fc.constantFrom('always', 'once_per_run', { when: '@.arguments.a > "<b>"' })),
+    decide_within_minutes: maybe(fc.integer({ min: 1, max: 1000 })),
+    undecided: maybe(fc.constantFrom('approve', 'reject')),
   }),
   fc.record({
     type: fc.constant('http'),

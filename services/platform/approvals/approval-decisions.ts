@@ -1,3 +1,7 @@
+import * as v from 'valibot'
+import type { JsonSchema } from '../../shared/json-schema.ts'
+import { whole } from '../../shared/whole.ts'
+
 /** What a person may decide about the output of a task. */
 export const DECISIONS = ['approve', 'edit', 'reject'] as const
 /** The decision of a person. */
@@ -9,7 +13,18 @@ export const UNDECIDED = ['approve', 'reject'] as const
 /** The minutes after which what nobody decided counts as decided: seven days. */
 export const DECIDE_WITHIN_MINUTES = 7 * 24 * 60
 /** The longest that a run may wait for a person: ninety days. */
-export const DECIDE_WITHIN_MINUTES_MAX = 90 * 24 * 60
+const DECIDE_WITHIN_MINUTES_MAX = 90 * 24 * 60
+
+/** The fields of a task or a tool that say how long a person may take, and what counts then. */
+export const decisionTerms = {
+  /** The minutes that the person may take. @default seven days */
+  decide_within_minutes: v.optional(whole(1, DECIDE_WITHIN_MINUTES_MAX)),
+  /** What counts when the person does not decide in time. @default reject */
+  undecided: v.optional(v.picklist(UNDECIDED, `must be one of ${UNDECIDED.join(', ')}`)),
+}
+
+/** How long a person may take, and what counts then, as a version says it. */
+export type WrittenTerms = v.InferOutput<v.ObjectSchema<typeof decisionTerms, undefined>>
 
 /** How long a person may take, and what counts then. */
 export interface ApprovalTerms {
@@ -24,8 +39,20 @@ export interface ApprovalRequest {
   /** The key of the step that waits. */
   readonly step: string
   readonly task: string
-  /** What the task would put out. */
+  /** What the task would put out, or the arguments of the call, as JSON. */
   readonly output: string
+  /** The call of a tool that is asked about. */
+  readonly call?: ProposedCall | undefined
+}
+
+/** The function that a model wants to call. */
+export interface ProposedCall {
+  /** As the model sees it. */
+  readonly name: string
+  /** The key of the tool in the version. */
+  readonly tool: string
+  readonly description: string
+  readonly parameters: JsonSchema
 }
 
 const UNITS = [
