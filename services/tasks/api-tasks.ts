@@ -13,6 +13,7 @@ import {
   readApplyRequest,
   readExportRequest,
 } from './resources/options.ts'
+import { verifyReceipt } from './verify-receipt.ts'
 
 const write = (text: string): void => void process.stdout.write(text)
 const complain = (text: string): void => void process.stderr.write(text)
@@ -20,7 +21,7 @@ const complain = (text: string): void => void process.stderr.write(text)
 /** Writes what tasks print. */
 export const OUTPUT = { result: write, problem: complain }
 
-/** The tasks that call the API of a platform, from anywhere, and read no database. */
+/** The tasks that run anywhere, of which most call the API of a platform, and read no database. */
 export const API_TASKS = {
   'automations:deploy': {
     summary:
@@ -59,6 +60,13 @@ export const API_TASKS = {
       const request = readEvaluateRequest(args, source)
       if (!request) return write(EVALUATE_USAGE)
       return evaluateSet(request, OUTPUT)
+    },
+  },
+  'receipt:verify': {
+    summary:
+      'FILE --key PUB [--head FILE]: say whether the receipt of a run holds, offline; --help',
+    async run(_source: EnvSource, args: readonly string[]) {
+      return verifyReceipt(args, OUTPUT)
     },
   },
   export: {

@@ -12,6 +12,7 @@ import {
 import type { RepositorySecretKey } from '../platform/crews/source-repository-seals.ts'
 import { createVariableSeals } from '../platform/crews/crew-variables.ts'
 import { createLlmKeys } from '../platform/connections/llm-keys.ts'
+import { renewSigningKey } from '../platform/receipts/receipt-keys.ts'
 import {
   listSealedTriggerSecrets,
   replaceSealedTriggerSecrets,
@@ -35,7 +36,8 @@ type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
  * Seals the keys of LLM connections, webhooks and triggers, and the secrets of crews and
- * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed.
+ * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed; the
+ * key that signs receipts gets a follower.
  * Safe to run again. Raises `invalid_configuration` without a key, and `conflict` when some open
  * with neither.
  */
@@ -55,6 +57,8 @@ export async function resealKeys(
   }
   for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
   for await (const outcome of resealRepositories(sql, current, previous)) counts[outcome] += 1
+  const signing = await renewSigningKey(sql, { current, previous })
+  if (signing) counts[signing] += 1
   log.info(counts, 'keys of LLM connections, webhooks and triggers, and secrets of crews')
   if (counts.unreadable > 0) {
     throw new AppError(

@@ -6,6 +6,8 @@ import {
   hasRemovedAutomations,
 } from '../platform/crews/automation-life.ts'
 import { hasEndedCalls, settleCalledRuns } from '../platform/runs/called-runs.ts'
+import { appendLeaves, hasNewLeaves } from '../platform/receipts/append-leaves.ts'
+import { hasUnsignedLeaves, signHead } from '../platform/receipts/sign-heads.ts'
 import { createQueueRoom } from '../platform/runs/queue-room.ts'
 import { expireApprovals, hasExpiredApprovals } from '../platform/runs/run-approvals.ts'
 import { hasSweptContents, sweepContents } from '../platform/runs/run-contents.ts'
@@ -17,6 +19,7 @@ import { toError } from '../shared/errors.ts'
 import { keepTurning } from '../shared/keep-turning.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import type { Tracing } from './run/run-trace.ts'
 
 /** Within half a second after each full ten seconds: schedules are due at full minutes. */
@@ -38,11 +41,17 @@ interface ChoreDeps {
   readonly sql: Database
   readonly log: Log
   readonly tracing: Pick<Tracing, 'giveUp'>
-  readonly config: { readonly QUEUED_RUNS_MAX: number }
+  readonly prices: readonly Price[]
+  readonly config: {
+    readonly QUEUED_RUNS_MAX: number
+    readonly SECRET_KEY_BASE: string
+    readonly SECRET_KEY_BASE_PREVIOUS?: string | undefined
+  }
 }
 
 /** Lists what any worker does by the clock. */
-export function listChores({ sql, log, tracing, config }: ChoreDeps): readonly Chore[] {
+export function listChores(deps: ChoreDeps): readonly Chore[] {
+  const { sql, log, tracing, config, prices } = deps
   const queue = createQueueRoom({ queuedRuns: config.QUEUED_RUNS_MAX })
   const chore = (name: string, isDue: Chore['isDue'], turn: Chore['turn']) => ({
     name,
@@ -57,6 +66,8 @@ export function listChores({ sql, log, tracing, config }: ChoreDeps): readonly C
     chore('deleting automations', hasRemovedAutomations, () => deleteRemovedAutomation(sql)),
     chore('deleting what deleted runs asked', hasSweptContents, () => sweepContents(sql)),
     chore('forgetting keys of kickoffs', hasExpiredKeys, () => forgetKickoffKeys(sql)),
+    chore('appending to receipts', hasNewLeaves, () => appendLeaves(sql, prices)),
+    chore('signing the head of receipts', hasUnsignedLeaves, () => signAndLog(deps)),
     chore('closing abandoned calls', hasAbandonedCalls, async () => {
       await closeAbandonedCalls(sql)
       return 0
@@ -70,6 +81,17 @@ export function listChores({ sql, log, tracing, config }: ChoreDeps): readonly C
       return lost.length
     }),
   ]
+}
+
+/** Whoever keeps the log can later show which heads were signed. */
+async function signAndLog({ sql, log, config }: ChoreDeps): Promise<number> {
+  const { SECRET_KEY_BASE: current, SECRET_KEY_BASE_PREVIOUS: previous } = config
+  const signed = await signHead(sql, { current, previous })
+  if (!signed) return 0
+  const { made, ...head } = signed
+  if (made === 'lost') log.warn('the key that signed receipts cannot be opened: a new one signs')
+  log.info({ receipt_head: head }, 'the head of the receipts was signed')
+  return 1
 }
 
 /** Does what is due, every ten seconds. One statement asks for all of it. */

@@ -96,6 +96,7 @@ const SEALED: Readonly<
     ['crew_deployment_variables', 'sealed_value'],
     ['source_repositories', 'sealed_credential'],
     ['source_repositories', 'sealed_webhook_secret'],
+    ['receipt_keys', 'sealed_key'],
   ],
   OAUTH_ENCRYPTION_KEY: [
     ['oauth_connections', 'access_token'],

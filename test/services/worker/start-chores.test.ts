@@ -19,7 +19,8 @@ function openChores() {
     fetch_types: false,
     debug: (_, query) => void statements.push(query),
   })
-  const deps = { sql, log: silent, tracing: noTracing, config: { QUEUED_RUNS_MAX: 0 } }
+  const config = { QUEUED_RUNS_MAX: 0, SECRET_KEY_BASE: 'k'.repeat(32) }
+  const deps = { sql, log: silent, tracing: noTracing, prices: [], config }
   const chores = startChores(sql, listChores(deps), silent)
   const close = async () => {
     await chores.stop()

@@ -18,6 +18,7 @@ import { designerRunRoutes } from './run-routes.ts'
 import { designerCaseRoutes } from './case-routes.ts'
 import { designerEvaluationRoutes } from './evaluation-routes.ts'
 import { designerReplayRoutes } from './replay-routes.ts'
+import { designerReceiptRoutes } from './receipt-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
@@ -68,6 +69,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerEvaluationRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
+  routes.route('/', designerReceiptRoutes(deps))
   routes.route('/', budgetRoutes(deps))
   routes.route('/', triggerDeliveryRoutes(deps))
   routes.route('/', limitRoutes(deps))

@@ -10,6 +10,7 @@ import { LIMIT_PATHS, LIMIT_SCHEMAS } from './limits.ts'
 import { mcpPaths } from './mcp.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
 import { EVALUATION_PATHS, EVALUATION_SCHEMAS } from './evaluations.ts'
+import { RECEIPT_PATHS, RECEIPT_SCHEMAS } from './receipts.ts'
 import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
@@ -56,6 +57,7 @@ export function describeApi(config: Config) {
       ...WORKLOAD_PATHS,
       ...LIMIT_PATHS,
       ...MANAGED_PATHS,
+      ...RECEIPT_PATHS,
       ...REPLAY_PATHS,
       ...EVALUATION_PATHS,
       ...CREW_PATHS,
@@ -75,6 +77,7 @@ export function describeApi(config: Config) {
         ...WORKLOAD_SCHEMAS,
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
+        ...RECEIPT_SCHEMAS,
         ...REPLAY_SCHEMAS,
         ...EVALUATION_SCHEMAS,
         ...CREW_SCHEMAS,

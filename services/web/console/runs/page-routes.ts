@@ -1,6 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { findBudgetStop } from '../../../platform/budgets/budget-stops.ts'
 import { findConnectionOfError } from '../../../platform/connections/llm-connections.ts'
+import { findReceipt, hasReceipt } from '../../../platform/receipts/receipts.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
 import { countTokens, listProgress, readProgressPage } from '../../../platform/runs/progress.ts'
 import type { Progress } from '../../../platform/runs/progress.ts'
@@ -43,6 +44,17 @@ export function runPageRoutes(deps: WebDeps): Hono<SignedIn> {
     return download(c, run.id, run.output)
   })
 
+  room.page('viewer', `${path}/receipt`, async (c) => {
+    const { automation, run } = await getOwnRun(c, sql)
+    const { organizationId } = automation
+    const receipt = await findReceipt(sql, { organizationId, runId: run.id })
+    if (!receipt) throw new AppError('not_found', 'This run has no receipt yet.')
+    return c.body(`${JSON.stringify(receipt, null, 2)}\n`, 200, {
+      'content-type': 'application/json',
+      'content-disposition': `attachment; filename="receipt-${run.id}.json"`,
+    })
+  })
+
   return room.routes
 }
 
@@ -62,6 +74,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     identities: await listIdentityTokens(sql, run.id),
     linked: await listLinkedRuns(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
+    hasReceipt: run.finishedAt !== null && (await hasReceipt(sql, run.id)),
     version: await getVersionOf(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
     approval: run.status === 'waiting' ? await findApproval(sql, run.id) : undefined,

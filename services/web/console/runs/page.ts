@@ -63,6 +63,8 @@ export interface RunPage {
   readonly approval: Approval | undefined
   /** The LLM connection that its error names. */
   readonly connection: LlmConnection | undefined
+  /** A signed head has its leaf. */
+  readonly hasReceipt: boolean
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The run that started it by a tool, and those that it started. */
@@ -142,6 +144,7 @@ function head(view: RunPage, path: string): Html {
     ${view.automation.testsProjectId === null ? '' : testPill()}
     <span data-part="status">${runPill(run.status)}</span>
     <div class="buttons push">
+      ${view.hasReceipt ? html`<a class="button" href="${path}/receipt">Download receipt</a>` : ''}
       ${view.hasTrace ? html`<a class="button" href="${tracePath(run)}">Trace</a>` : ''}
       ${run.finishedAt ? againActions(view, path) : openActions(path)}
     </div>

@@ -111,6 +111,8 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     evaluationId: ids.evaluation,
     gateId: ids.gate,
     alertId: ids.alert,
+    priceId: acme.research.automationId,
+    size: 1,
     llmConnectionId: ids.connection,
     connectionId: connection,
     deliveryId: ids.message,

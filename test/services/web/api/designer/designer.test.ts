@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { appendLeaves } from '../../../../../services/platform/receipts/append-leaves.ts'
+import { signHead } from '../../../../../services/platform/receipts/sign-heads.ts'
 import { definition } from '../../../../support/crew.ts'
 import { seedAutomation } from '../../../../support/platform.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
@@ -382,6 +384,45 @@ describe('the designer: who may call it', () => {
     expect(await answer('GET', draft)).toMatchObject({ status: 'draft', definition })
   })
 
+  it('gives the receipt of a run to its organization, and signed heads to any', async () => {
+    const { sql, acme } = platform
+    const published = `/projects/${String(await projectOf(acme.research.projectVersionId))}`
+    const { kickoff_id } = await answer('POST', `${published}/executions`, {
+      body: { inputs: { topic: 'tides' } },
+    })
+    const run = String(kickoff_id)
+    const path = `/executions/${run}/receipt`
+    await sql`update executions set status = 'stopped', finished_at = now() where id = ${run}`
+    while ((await appendLeaves(sql)) > 0);
+    expect(await answer('GET', path)).toMatchObject({ status: 404 })
+    const signed = await signHead(sql, { current: 'k'.repeat(32) })
+    const size = signed?.head.size ?? 0
+    expect(await answer('GET', path)).toMatchObject({
+      status: 200,
+      leaf: { id: run },
+      head: { size },
+    })
+    expect(await answer('GET', `${path}?size=${size + 1}`)).toMatchObject({ status: 404 })
+    expect(await answer('GET', `${path}?size=0`)).toMatchObject({ status: 400 })
+    const page = `${BASE_URL}/automations/${await automationOf(run)}/executions/${run}`
+    const shown = await platform.app.request(page, { headers: { cookie: ada.cookie } })
+    expect(await shown.text()).toContain('Download receipt')
+    const file = await platform.app.request(`${page}/receipt`, { headers: { cookie: ada.cookie } })
+    expect(file.headers.get('content-disposition')).toContain(`receipt-${run}.json`)
+    expect(await readObject(file)).toMatchObject({ leaf: { id: run } })
+
+    const as = rivalToken
+    expect(await answer('GET', path, { as })).toMatchObject({ status: 404 })
+    const heads = await answer('GET', '/receipt-heads', { as })
+    expect(heads).toMatchObject({ status: 200, heads: [{ head: { size } }], next_cursor: null })
+    expect(JSON.stringify(heads)).not.toContain(run)
+    const same = `/receipt-heads/${size}/consistency`
+    expect(await answer('GET', same, { as })).toMatchObject({ status: 200, proof: [] })
+    expect((await call('GET', `${same}?with=x`)).status).toBe(400)
+    expect((await call('GET', `${same}?with=${size + 1}`)).status).toBe(404)
+    expect((await call('GET', '/receipt-heads', { as: '' })).status).toBe(401)
+  })
+
   it('takes a token of the whole organization only', async () => {
     const narrow = await platform.issueToken(platform.acme, platform.acme.research.id)
     const { sql } = platform
@@ -452,6 +493,13 @@ function withAgent(agent: string) {
 function rowsOf(list: unknown): Record<string, unknown>[] {
   if (!Array.isArray(list)) throw new Error('not a list')
   return list as Record<string, unknown>[]
+}
+
+async function automationOf(run: string): Promise<string> {
+  const [row] = await platform.sql<[{ automationId: string }]>`
+    select automation_id from deployments
+    where id = (select deployment_id from executions where id = ${run})`
+  return row.automationId
 }
 
 async function projectOf(versionId: number): Promise<number> {
