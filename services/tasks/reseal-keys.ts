@@ -37,9 +37,8 @@ type Outcome = 'resealed' | 'current' | 'unreadable'
 /**
  * Seals the keys of LLM connections, webhooks and triggers, and the secrets of crews and
  * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed; the
- * key that signs receipts gets a follower.
- * Safe to run again. Raises `invalid_configuration` without a key, and `conflict` when some open
- * with neither.
+ * key that signs receipts gets a follower. Safe to run again. Raises `invalid_configuration`
+ * without a key, and `conflict` when some open with neither.
  */
 export async function resealKeys(
   sql: Database,

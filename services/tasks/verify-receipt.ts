@@ -4,11 +4,12 @@ import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import {
   consistencySchema,
+  publicKeySchema,
   receiptSchema,
   saltedHash,
   signedHeadSchema,
 } from '../platform/receipts/receipt-documents.ts'
-import type { Receipt, SignedHead } from '../platform/receipts/receipt-documents.ts'
+import type { Receipt, TreeHead } from '../platform/receipts/receipt-documents.ts'
 import { checkConsistency, checkReceipt } from '../platform/receipts/verify-receipt.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { guarded, refusalWith } from './resources/options.ts'
@@ -20,18 +21,18 @@ Says whether a receipt holds: its leaf is in the tree of its head, and a key tha
 that head. It asks nothing: no network, no database.
 
   --key PUB       a public key that you trust, may be repeated: a file in PEM, or as the API has it
-  --head FILE     a head that you kept, or a proof of consistency with one, from the API
+  --head FILE     a head that you kept, or a proof of consistency with it; may be repeated
   --inputs FILE   the inputs of the run as JSON, to compare with the leaf
   --output FILE   the output of the run as text, to compare with the leaf
   --help          print this
 
 Exit code: 0 when all of it holds, 2 when something does not, 3 when the head that you kept is of
-another size and the file has no proof of consistency, 1 for anything else.
+another size and there is no proof of consistency with it, 1 for anything else.
 `
 
 const OPTIONS = {
   key: { type: 'string', multiple: true },
-  head: { type: 'string' },
+  head: { type: 'string', multiple: true },
   inputs: { type: 'string' },
   output: { type: 'string' },
   help: { type: 'boolean', default: false },
@@ -66,18 +67,18 @@ export function verifyReceipt(args: readonly string[], output: Output): number {
 interface Given extends Texts {
   readonly receipt: Receipt
   readonly keys: readonly string[]
-  readonly head?: string | undefined
+  readonly head?: readonly string[] | undefined
 }
 
-function judge({ receipt, keys, head, ...texts }: Given, output: Output): number {
+function judge({ receipt, keys, head = [], ...texts }: Given, output: Output): number {
   const problems = [...checkReceipt(receipt, keys), ...problemsOfTexts(receipt, texts)]
-  const differences = head === undefined ? [] : compare(receipt, head, keys)
-  problems.push(...(differences ?? []))
+  const kept = compareHeads(receipt, head, keys)
+  problems.push(...kept.problems)
   if (problems.length > 0) return refuse(output, problems)
-  if (differences) return print(output, `${describe(receipt)}${PROVES}`)
+  if (kept.areAllCompared) return print(output, `${describe(receipt)}${PROVES}`)
   output.problem(
-    'The head that you kept is of another size. Ask the API for a proof of consistency with it, ' +
-      'or for the receipt with its size.\n',
+    'A head that you kept is of another size. Ask the API for a proof of consistency with it, ' +
+      'and give both, or for the receipt with its size.\n',
   )
   return NOT_COMPARED
 }
@@ -92,25 +93,44 @@ function print(output: Output, text: string): 0 {
   return 0
 }
 
-const describe = ({ index, head }: Receipt): string =>
-  `The receipt holds: leaf ${index} of ${head.size}, in the head of ${head.at}.\n`
+const describe = ({ leaf, index, head }: Receipt): string =>
+  `The receipt of ${leaf.kind} ${leaf.id} holds: leaf ${index} of ${head.size}, ` +
+  `in the head of ${head.at}.\n`
 
-/** Lists what differs from a head that was kept; undefined where they cannot be compared. */
-function compare({ head }: Receipt, file: string, keys: readonly string[]): string[] | undefined {
-  const text = readFile(file)
-  const proof = parse(consistencySchema, text)
-  const isEqual = (other: SignedHead['head']): boolean =>
-    other.size === head.size && other.root === head.root && other.log === head.log
-  if (proof) {
-    const isOurs = isEqual(proof.first.head) || isEqual(proof.second.head)
-    const others = isOurs ? [] : ['neither head of the proof of consistency is that of the receipt']
-    return [...checkConsistency(proof, keys), ...others]
+/** Compares the head of a receipt with heads that were kept, by way of proofs of consistency. */
+function compareHeads({ head }: Receipt, files: readonly string[], keys: readonly string[]) {
+  const problems: string[] = []
+  const known = [head]
+  const kept: TreeHead[] = []
+  for (const file of files) {
+    const text = readFile(file)
+    const proof = parse(consistencySchema, text)
+    if (proof) {
+      const ends = [proof.first.head, proof.second.head]
+      problems.push(...checkConsistency(proof, keys))
+      if (!ends.some((end) => isSame(end, head))) problems.push(`${file} is about other heads`)
+      known.push(...ends)
+    } else kept.push(readHead(file, text))
   }
-  const kept = parse(v.union([signedHeadSchema, logLine]), text)
-  if (!kept) throw new AppError('invalid_request', `${file} has no head and no proof.`)
-  const signed = 'receipt_head' in kept ? kept.receipt_head : kept
-  if (signed.head.log === head.log && signed.head.size !== head.size) return undefined
-  return isEqual(signed.head) ? [] : ['the head that you kept is another one: the log was changed']
+  for (const each of kept) {
+    const other = each.log !== head.log || known.some(({ size }) => size === each.size)
+    if (other && !known.some((of) => isSame(of, each))) {
+      problems.push(
+        `the head of size ${each.size} that you kept is another one: the log was changed`,
+      )
+    }
+  }
+  const isKnown = ({ size }: TreeHead): boolean => known.some((each) => each.size === size)
+  return { problems, areAllCompared: kept.every(isKnown) }
+}
+
+const isSame = (one: TreeHead, other: TreeHead): boolean =>
+  one.log === other.log && one.size === other.size && one.root === other.root
+
+function readHead(file: string, text: string): TreeHead {
+  const found = parse(v.union([signedHeadSchema, logLine]), text)
+  if (!found) throw new AppError('invalid_request', `${file} has no head and no proof.`)
+  return 'receipt_head' in found ? found.receipt_head.head : found.head
 }
 
 const logLine = v.looseObject({ receipt_head: signedHeadSchema })
@@ -134,7 +154,7 @@ function problemsOfTexts({ leaf, opened }: Receipt, given: Texts): string[] {
 }
 
 function readKey(given: string): string {
-  if (/^[0-9a-f]{88}$/.test(given)) return given
+  if (v.safeParse(publicKeySchema, given).success) return given
   try {
     const key = createPublicKey(readFile(given))
     if (key.asymmetricKeyType === 'ed25519') {

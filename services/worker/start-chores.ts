@@ -88,8 +88,8 @@ async function signAndLog({ sql, log, config }: ChoreDeps): Promise<number> {
   const { SECRET_KEY_BASE: current, SECRET_KEY_BASE_PREVIOUS: previous } = config
   const signed = await signHead(sql, { current, previous })
   if (!signed) return 0
-  const { made, ...head } = signed
-  if (made === 'lost') log.warn('the key that signed receipts cannot be opened: a new one signs')
+  const { isUnsigned, ...head } = signed
+  if (isUnsigned) log.warn('the key that signed receipts cannot be opened: a new one signs')
   log.info({ receipt_head: head }, 'the head of the receipts was signed')
   return 1
 }

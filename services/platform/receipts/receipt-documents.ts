@@ -14,8 +14,8 @@ const hash = hex(32)
 const signature = hex(64)
 const size = v.pipe(v.number(), v.safeInteger(), v.minValue(1))
 const moment = v.pipe(v.string(), v.isoTimestamp())
-/** SubjectPublicKeyInfo of Ed25519. */
-const publicKey = hex(44)
+/** Parses a public key of Ed25519: SubjectPublicKeyInfo in hexadecimal digits. */
+export const publicKeySchema = v.pipe(v.string(), v.regex(/^302a300506032b6570032100[0-9a-f]{64}$/))
 
 const treeHead = v.strictObject({
   format: v.literal('crew-platform-tree-head/1'),
@@ -31,8 +31,8 @@ const signedHead = v.strictObject({ head: treeHead, signature })
 const succession = v.strictObject({
   format: v.literal('crew-platform-key-succession/1'),
   log: v.pipe(v.string(), v.uuid()),
-  key: publicKey,
-  previous: v.nullable(publicKey),
+  key: publicKeySchema,
+  previous: v.nullable(publicKeySchema),
   at: moment,
 })
 const statedKey = v.strictObject({ statement: succession, signature: v.nullable(signature) })
@@ -57,7 +57,7 @@ export const consistencySchema = v.strictObject({
 /** Parses a receipt. Of the leaf, only what the verification reads is looked at. */
 export const receiptSchema = v.strictObject({
   format: v.literal('crew-platform-receipt/1'),
-  leaf: v.looseObject({ kind: v.string(), starter: v.optional(hash) }),
+  leaf: v.looseObject({ kind: v.string(), id: v.string(), starter: v.optional(hash) }),
   index: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   proof: v.pipe(v.array(hash), v.maxLength(PROOF_MAX)),
   ...signedHead.entries,
@@ -95,6 +95,5 @@ export const signDocument = (document: unknown, key: KeyObject): string =>
 /** Returns true when the signature of a document is that of a key. */
 export function isSignedWith(document: unknown, signed: string, spki: string): boolean {
   const key = createPublicKey({ key: Buffer.from(spki, 'hex'), format: 'der', type: 'spki' })
-  const bytes = Buffer.from(canonicalJson(document))
-  return key.asymmetricKeyType === 'ed25519' && verify(null, bytes, key, Buffer.from(signed, 'hex'))
+  return verify(null, Buffer.from(canonicalJson(document)), key, Buffer.from(signed, 'hex'))
 }

@@ -17,8 +17,8 @@ export interface SigningKey {
   readonly key: KeyObject
   /** SubjectPublicKeyInfo in hexadecimal digits. */
   readonly publicKey: string
-  /** It was made just now; `lost`: the one before could not sign it. */
-  readonly made?: 'first' | 'signed' | 'lost'
+  /** It was made because the one before cannot be opened, and has not signed it. */
+  readonly isUnsigned: boolean
 }
 
 const vaultOf = (seals: ReceiptSeals) =>
@@ -31,12 +31,12 @@ const vaultOf = (seals: ReceiptSeals) =>
  */
 export async function openSigningKey(tx: Transaction, seals: ReceiptSeals): Promise<SigningKey> {
   const last = await openLast(tx, seals)
-  if (!last) return { ...(await addKey(tx, seals, null)), made: 'first' }
+  if (!last) return { ...(await addKey(tx, seals, null)), isUnsigned: false }
   const { publicKey, opened } = last
-  if (!opened) return { ...(await addKey(tx, seals, { publicKey })), made: 'lost' }
+  if (!opened) return { ...(await addKey(tx, seals, { publicKey })), isUnsigned: true }
   const key = createPrivateKey(opened.secret)
-  if (opened.isCurrent) return { key, publicKey }
-  return { ...(await addKey(tx, seals, { key, publicKey })), made: 'signed' }
+  const own = opened.isCurrent ? { key, publicKey } : await addKey(tx, seals, { key, publicKey })
+  return { ...own, isUnsigned: false }
 }
 
 /**
@@ -71,7 +71,7 @@ async function addKey(
   tx: Transaction,
   seals: ReceiptSeals,
   former: { readonly publicKey: string; readonly key?: KeyObject } | null,
-): Promise<SigningKey> {
+): Promise<Omit<SigningKey, 'isUnsigned'>> {
   const [{ log, at }] = await tx<[{ log: string; at: Date }]>`
     select id as log, now() as at from receipt_log`
   const { privateKey: key, publicKey: spki } = generateKeyPairSync('ed25519')

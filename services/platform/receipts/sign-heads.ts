@@ -17,7 +17,7 @@ export const hasUnsignedLeaves = (sql: Queryable) => sql`exists (
 export async function signHead(
   sql: Database,
   seals: ReceiptSeals,
-): Promise<(SignedHead & Pick<SigningKey, 'made'>) | undefined> {
+): Promise<(SignedHead & Pick<SigningKey, 'isUnsigned'>) | undefined> {
   return sql.begin(async (tx) => {
     const [log] = await tx<{ id: string; size: number; at: Date }[]>`
       select id, size::float8, now() as at from receipt_log
@@ -27,7 +27,7 @@ export async function signHead(
       select size::float8, content from receipt_heads order by size desc limit 1`
     // Another worker may have signed it between the snapshot and the lock.
     if (former?.size === log.size) return undefined
-    const { key, publicKey, made } = await openSigningKey(tx, seals)
+    const { key, publicKey, isUnsigned } = await openSigningKey(tx, seals)
     const nodes = await loadNodes(tx, nodesOf({ begin: 0, size: log.size }))
     const head: SignedHead['head'] = {
       format: 'crew-platform-tree-head/1',
@@ -42,6 +42,6 @@ export async function signHead(
     await tx`
       insert into receipt_heads (size, content, signature, signed_at)
       values (${log.size}, ${canonicalJson(head)}, ${Buffer.from(signature, 'hex')}, ${log.at})`
-    return { head, signature, ...(made ? { made } : {}) }
+    return { head, signature, isUnsigned }
   })
 }

@@ -10,6 +10,7 @@ import {
   nodesOf,
   rootOfInclusion,
 } from '../../../../services/platform/receipts/merkle-tree.ts'
+import { isLong } from '../../../support/long.ts'
 
 /** A tree that grows by some leaves at a time, as it is stored. */
 function plant(leaves: readonly Buffer[], step = leaves.length || 1) {
@@ -125,7 +126,7 @@ describe('the Merkle tree of receipts', () => {
           expect(follows(log)).toBe(isSame)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: isLong ? 10_000 : 100 },
     )
   })
 })

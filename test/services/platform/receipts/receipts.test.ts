@@ -241,7 +241,7 @@ describe('signed heads', () => {
     await resealKeys(at.sql, NEXT, createLog({ name: 'test', level: 'silent' }))
     await endRun()
     await appendLeaves(at.sql)
-    expect(await sign({ current: NEXT.current })).not.toHaveProperty('made')
+    expect(await sign({ current: NEXT.current })).toMatchObject({ isUnsigned: false })
     const receipt = await receiptOf(id)
     expect(checkReceipt(receipt, [first])).toEqual([])
     expect(checkReceipt({ ...receipt, keys: [] }, [first])).toHaveLength(1)
@@ -253,7 +253,7 @@ describe('signed heads', () => {
     await sign()
     await endRun()
     await appendLeaves(at.sql)
-    expect(await sign({ current: 'c'.repeat(32) })).toMatchObject({ made: 'lost' })
+    expect(await sign({ current: 'c'.repeat(32) })).toMatchObject({ isUnsigned: true })
     const [first = '', second = ''] = await publicKeys()
     const receipt = await receiptOf(id)
     expect(checkReceipt(receipt, [first])).toHaveLength(1)
@@ -316,7 +316,10 @@ describe('receipt:verify', () => {
   it('compares with a head that was kept, and cannot without a proof', async () => {
     const file = await prepare()
     const { head, signature } = receipt
-    const with_ = (document: unknown) => verify(file, '--key', key, '--head', write('h', document))
+    const with_ = (...documents: unknown[]) => {
+      const heads = documents.map((document, place) => write(`head-${place}`, document))
+      return verify(file, '--key', key, ...heads.flatMap((head) => ['--head', head]))
+    }
     expect(with_({ head, signature }).code).toBe(0)
     expect(with_({ level: 30, receipt_head: { head, signature } }).code).toBe(0)
     expect(with_({ head: { ...head, root: 'ab'.repeat(32) }, signature }).code).toBe(2)
@@ -325,12 +328,22 @@ describe('receipt:verify', () => {
     const later = await sign()
     expect(with_({ head: later?.head, signature: later?.signature }).code).toBe(3)
     const first = head.size
-    expect(with_(await findConsistency(at.sql, { first, second: first + 1 })).code).toBe(0)
+    const proof = await findConsistency(at.sql, { first, second: first + 1 })
+    const kept = { head: later?.head, signature: later?.signature }
+    expect(with_(proof, kept).code).toBe(0)
+    const forked = { ...kept, head: { ...later?.head, root: 'ab'.repeat(32) } }
+    expect(with_(proof, forked).code).toBe(2)
+    expect(with_({ ...proof, proof: [] }, kept).code).toBe(2)
     expect(() => with_({})).toThrow('no head')
   })
 
   it('finds each byte of a file that is not as it was', async () => {
     await prepare()
+    await endRun()
+    await appendLeaves(at.sql)
+    await sign(NEXT)
+    receipt = await receiptOf(String(receipt.leaf['id']))
+    expect(receipt.keys).toHaveLength(1)
     const text = Buffer.from(JSON.stringify(receipt))
     fc.assert(
       fc.property(fc.nat(text.length - 1), fc.integer({ min: 1, max: 255 }), (place, mask) => {
