@@ -61,6 +61,7 @@ import { triggerPageRoutes } from './console/triggers/routes.ts'
 import { evaluationPageRoutes } from './console/evaluations/routes.ts'
 import { runCaseRoutes } from './console/evaluations/run-case-routes.ts'
 import { replayPageRoutes } from './console/replays/routes.ts'
+import { batchPageRoutes } from './console/batches/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
 import { NOUNS, PAGES_BY_HAND, PAGES_ELSEWHERE } from './nouns/list.ts'
 import { workloadRuleRoutes } from './console/workload-rules/routes.ts'
@@ -89,6 +90,7 @@ const PAGES = [
   replayPageRoutes,
   evaluationPageRoutes,
   runCaseRoutes,
+  batchPageRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,

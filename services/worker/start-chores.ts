@@ -1,5 +1,6 @@
 import type { PendingQuery, Row } from 'postgres'
 import { hasDueAlerts, lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
+import { hasDueBatches, queueBatches } from '../platform/batches/queue-batches.ts'
 import { closeAbandonedCalls, hasAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
 import {
   deleteRemovedAutomation,
@@ -60,6 +61,7 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
   })
   return [
     chore('looking for schedules', hasDueSchedules, () => runDueSchedules(sql, { queue })),
+    chore('putting batches into the queue', hasDueBatches, () => queueBatches(sql, queue)),
     chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql)),
     chore('deciding what waited too long', hasExpiredApprovals, () => expireApprovals(sql)),
     chore('resuming runs that waited for others', hasEndedCalls, () => settleCalledRuns(sql)),

@@ -45,16 +45,22 @@ export const inputNames = (definition: CrewDefinition): string[] =>
  * source has its defaults itself, may take others than it names, and gets what was given. Raises
  * `unprocessable` with `details.missing_inputs`, `unknown_inputs` and `invalid_inputs`.
  */
-export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs {
+export const resolveInputs = (definition: CrewDefinition, given: Inputs): Inputs =>
+  createInputResolver(definition)(given)
+
+/** Creates what resolves the inputs of many runs of one crew, as `resolveInputs` does. */
+export function createInputResolver(definition: CrewDefinition): (given: Inputs) => Inputs {
   const fields = inputFields(definition)
   const isOpen = isOwnCrew(definition)
-  refuseWrongInputs(fields, given, { isOpen })
-  if (isOpen) return { ...given }
-  const known = fields.map(({ name, default: value = '' }) => [
-    name,
-    Object.hasOwn(given, name) ? given[name] : value,
-  ])
-  return Object.fromEntries(known)
+  return function resolve(given) {
+    refuseWrongInputs(fields, given, { isOpen })
+    if (isOpen) return { ...given }
+    const known = fields.map(({ name, default: value = '' }) => [
+      name,
+      Object.hasOwn(given, name) ? given[name] : value,
+    ])
+    return Object.fromEntries(known)
+  }
 }
 
 /**

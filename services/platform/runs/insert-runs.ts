@@ -12,6 +12,8 @@ export interface NewRun {
   readonly trigger: string | null
   readonly starterId: string | null
   readonly starterName: string | null
+  /** The batch that it is of. @default none */
+  readonly batchId?: string
 }
 
 /** Queues a run, and returns its id once it is committed; undefined: its automation is deleted. */
@@ -88,13 +90,13 @@ export async function insertRuns(
       select g.*, g.inputs::jsonb as read, new_run_id() as id
       from json_to_recordset(${JSON.stringify(runs.map(toRow))}::text::json) as g (place int,
         deployment_id int, inputs text, version_id int, idempotency_key text, trigger text,
-        starter_id text, starter_name text)
+        starter_id text, starter_name text, batch_id uuid)
       where ${isStaying(sql, sql`g.deployment_id`)}),
     added as (
       insert into executions (id, deployment_id, inputs, trigger, starter_id, starter_name,
-        project_version_id)
-      select id, deployment_id, read, trigger, starter_id, starter_name, coalesce(version_id,
-        released_version(deployment_id, idempotency_key, read))
+        batch_id, project_version_id)
+      select id, deployment_id, read, trigger, starter_id, starter_name, batch_id,
+        coalesce(version_id, released_version(deployment_id, idempotency_key, read))
       from given order by place)
     select place, id from given`
   const ids = new Map(rows.map(({ place, id }) => [place, id]))
@@ -111,6 +113,7 @@ const toRow = ({ deploymentId, inputs, versionId, trigger, ...run }: NewRun, pla
   trigger,
   starter_id: run.starterId,
   starter_name: run.starterName,
+  batch_id: run.batchId,
 })
 
 /** Holds unless the automation is being deleted. With `limit` it is looked up, and no list read. */

@@ -44,8 +44,8 @@ export async function prepareInputs(
   return { inputs: { ...inputs, ...Object.fromEntries(values) }, files }
 }
 
-/** A crew that is made from a source does not say which of its inputs are files. */
-const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
+/** Returns the names of inputs that are files; a crew from a source does not say which. */
+export const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
   isOwnCrew(definition)
     ? Object.keys(inputs).filter((name) => isObject(inputs[name]))
     : inputFields(definition)

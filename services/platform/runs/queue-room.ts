@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
-import type { Queryable } from '../../shared/postgres/database.ts'
+import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 
 /**
  * While a queue is shorter than the half of its limit, each process lets a twentieth of the limit
@@ -11,6 +11,7 @@ const LOOSE_MS = 1000
 const LOOSE_SHARE = 20
 /** Under shorter limits each kickoff looks. */
 const LOOSE_FROM = 2000
+const BATCHED_MAX = 1000
 const ORGANIZATIONS_MAX = 10_000
 const LOCK = 7_310_452
 const RETRY_AFTER_SECONDS = '10'
@@ -24,6 +25,11 @@ export type AdmitRun = (
 /** Keeps the queue of each organization within its limit. */
 export interface QueueRoom {
   of(organizationId: number): AdmitRun
+  /**
+   * Returns how many runs a batch may queue until the transaction ends. Batches keep the half of a
+   * queue free for others, and have few runs in it, so that to stop one is soon done.
+   */
+  forBatch(tx: Transaction, organizationId: number): Promise<number>
 }
 
 interface QueueRoomOptions {
@@ -73,14 +79,23 @@ export function createQueueRoom(options: QueueRoomOptions): QueueRoom {
     else allowances.delete(organizationId)
   }
 
+  const lock = (tx: Queryable, organizationId: number) =>
+    tx`select pg_advisory_xact_lock(${LOCK}, ${organizationId})`
+
   return {
+    async forBatch(tx, organizationId) {
+      await lock(tx, organizationId)
+      const { queued, limit } = await measure(tx, organizationId)
+      const most = limit === 0 ? BATCHED_MAX : Math.min(BATCHED_MAX, Math.ceil(limit / 2))
+      return Math.max(0, most - queued)
+    },
     of: (organizationId) => async (sql, insert) => {
       if (useAllowance(organizationId)) return insert(sql)
       allow(organizationId, await measure(sql, organizationId))
       if (useAllowance(organizationId)) return insert(sql)
       return inTransaction(sql, async (tx) => {
         // A statement of its own: the next one has to see what others have committed.
-        await tx`select pg_advisory_xact_lock(${LOCK}, ${organizationId})`
+        await lock(tx, organizationId)
         const queue = await measure(tx, organizationId)
         if (queue.limit > 0 && queue.queued >= queue.limit) {
           onRefused?.()

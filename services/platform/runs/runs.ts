@@ -239,18 +239,25 @@ export async function listRuns(
  * Stops a run that is not over, and those that it waits for; their workers are notified. Returns
  * false when it was over already.
  */
-export async function stopRun(sql: Queryable, id: string): Promise<boolean> {
-  const stopped = await sql`
+export const stopRun = async (sql: Queryable, id: string): Promise<boolean> =>
+  (await stopRuns(sql, sql`id = ${id}`)) > 0
+
+/** Stops all runs that fulfil a condition, likewise. Returns how many. */
+export async function stopRuns(sql: Queryable, which: ReturnType<Queryable>): Promise<number> {
+  const stopped = await sql<{ id: string }[]>`
     with stopped as (
       update executions set status = 'stopped', finished_at = now(),
         lease_id = null, lease_expires_at = null
-      where id = ${id} and status in ('queued', 'running', 'waiting') returning id)
-    select pg_notify('execution_stopped', id::text) from stopped`
-  if (stopped.length === 0) return false
-  // Nobody needs what it waits for.
+      where ${which} and status in ('queued', 'running', 'waiting') returning id)
+    select id, pg_notify('execution_stopped', id::text) from stopped`
+  if (stopped.length === 0) return 0
+  // Nobody needs what they wait for.
   const awaited = await sql<{ id: string }[]>`
     select called_id as id from run_calls
-    where caller_id = ${id} and settled_at is null and called_id is not null`
-  for (const called of awaited) await stopRun(sql, called.id)
-  return true
+    where caller_id = any (${stopped.map(({ id }) => id)}::uuid[])
+      and settled_at is null and called_id is not null`
+  if (awaited.length > 0) {
+    await stopRuns(sql, sql`id = any (${awaited.map(({ id }) => id)}::uuid[])`)
+  }
+  return stopped.length
 }

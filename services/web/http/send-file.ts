@@ -3,12 +3,13 @@ import type { Context } from 'hono'
 /** A file that others wrote, such as a crew. */
 interface SentFile {
   readonly name: string
-  readonly content: string
+  readonly content: string | ReadableStream<Uint8Array>
 }
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   csv: 'text/csv; charset=utf-8',
   json: 'application/json',
+  jsonl: 'application/jsonl',
   md: 'text/markdown; charset=utf-8',
 }
 

@@ -1,6 +1,7 @@
 import type { Resource } from '../resources/declaration.ts'
 import { alerts } from './alerts.ts'
 import { caseSets } from './case-sets.ts'
+import { batches } from './batches.ts'
 import { connections } from './connections.ts'
 import { environmentVariables } from './environment-variables.ts'
 import { evaluations } from './evaluations.ts'
@@ -34,6 +35,7 @@ export const NOUNS: readonly Resource[] = [
   evaluations,
   gates,
   caseSets,
+  batches,
   ownCrews,
   environmentVariables,
   gitSources,

@@ -1,3 +1,4 @@
+import { manyOf } from '../console/frame/format.ts'
 import type { End } from './declaration.ts'
 
 const ACRONYMS: ReadonlyMap<string, string> = new Map([
@@ -16,16 +17,16 @@ export function namesOf(kind: string) {
   const type = words.map(capital).join('')
   return {
     noun,
-    plural: `${noun}s`,
+    plural: manyOf(noun),
     title: capital(noun),
-    titles: `${capital(noun)}s`,
+    titles: capital(manyOf(noun)),
     notice,
     type,
     // static-tokens, in a path, where one is staticTokenId
-    segment: `${notice}s`,
+    segment: manyOf(notice),
     parameter: `${type.charAt(0).toLowerCase()}${type.slice(1)}Id`,
     // static_tokens, in JSON
-    list: `${kind}s`,
+    list: manyOf(kind),
   }
 }
 

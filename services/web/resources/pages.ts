@@ -72,7 +72,7 @@ export function listPage<Owner, Row extends Identified>(
 ): Html {
   const { kind, under, words, most, fields, verbs } = shown
   const { session, owner, path, page, request, problem } = view
-  const { noun, titles } = namesOf(kind)
+  const { noun, plural, titles } = namesOf(kind)
   const list = { path, noun, page, request }
   const hint = countLine(list, ` of ${under.name(owner)}`)
   const newSection = html`<section class="card narrow" aria-labelledby="new">
@@ -88,7 +88,7 @@ export function listPage<Owner, Row extends Identified>(
           page.items.length > 0
             ? tableOf(shown, page.items, path)
             : isEmpty(list)
-              ? emptyState(words.icon, `No ${noun}s yet`, words.about)
+              ? emptyState(words.icon, `No ${plural} yet`, words.about)
               : nothingHere(list)
         }
       </section>

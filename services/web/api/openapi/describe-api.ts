@@ -3,6 +3,7 @@ import { cookieNames } from '../../gate/callers/cookies.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { describeResource } from './describe-resource.ts'
 import { automationPaths } from './automation.ts'
+import { BATCH_SCHEMAS, withBatches } from './batches.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { TRIGGER_PATHS, TRIGGER_SCHEMAS } from './triggers.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
@@ -64,7 +65,7 @@ export function describeApi(config: Config) {
       ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
       ...PLATFORM_PATHS,
-      ...Object.assign({}, ...nouns.map(({ paths }) => paths)),
+      ...withBatches(Object.assign({}, ...nouns.map(({ paths }) => paths))),
     },
     webhooks: WEBHOOKS,
     components: {
@@ -80,6 +81,7 @@ export function describeApi(config: Config) {
         ...RECEIPT_SCHEMAS,
         ...REPLAY_SCHEMAS,
         ...EVALUATION_SCHEMAS,
+        ...BATCH_SCHEMAS,
         ...CREW_SCHEMAS,
         ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,

@@ -159,7 +159,10 @@ interface StartSection {
 function startSection({ session, automation, fields, form }: StartSection): Html {
   if (automation.status === 'Crew has Failed') return failedSection(automation)
   return html`<section class="card" aria-labelledby="run">
-    <div class="card-head"><h2 id="run">Start a run</h2></div>
+    <div class="card-head">
+      <h2 id="run">Start a run</h2>
+      <a class="hint push" href="/automations/${automation.automationId}/batches">Start many</a>
+    </div>
     ${problemBox(form?.problem)}
     <form
       method="post"

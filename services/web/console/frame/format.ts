@@ -60,9 +60,12 @@ export function byteSize(size: number): string {
   return each ? `${Number((size / each).toFixed(1))} ${unit}` : plural(size, 'byte')
 }
 
+/** Returns a noun in the plural: `runs`, `batches`. */
+export const manyOf = (noun: string): string => `${noun}${noun.endsWith('ch') ? 'es' : 's'}`
+
 /** Returns a number of things: `1 run`, `2 runs`. */
 export const plural = (number: number, noun: string): string =>
-  `${count(number)} ${noun}${number === 1 ? '' : 's'}`
+  `${count(number)} ${number === 1 ? noun : manyOf(noun)}`
 
 /** Returns `task_started` as `Task started`, `llm_call` as `LLM call`. */
 export function sentence(identifier: string): string {

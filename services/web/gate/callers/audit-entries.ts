@@ -100,3 +100,12 @@ export const budgetEntry = (
   },
   after: limits ?? undefined,
 })
+
+/** Returns the entry of the audit about a batch; undefined for one that was there before. */
+export const batchEntry = (
+  { name, isPaused }: { readonly name: string; readonly isPaused: boolean },
+  { id, isNew }: { readonly id: string; readonly isNew: boolean },
+): AuditEntry | undefined =>
+  isNew
+    ? { action: 'batch_created', target: { kind: 'batch', id, name }, after: { paused: isPaused } }
+    : undefined

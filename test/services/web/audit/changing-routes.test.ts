@@ -15,6 +15,7 @@ import { ensurePublicToolRepository } from '../../../../services/platform/tools/
 import { definition } from '../../../support/crew.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { agentJson, crewJson } from '../../platform/projects/crewai/project.ts'
+import { failBatches } from '../support/console-states.ts'
 import { BASE_URL, cheapHash } from '../support/platform.ts'
 import type { SignedInUser } from '../support/platform.ts'
 import { CLIENT_SECRET, openPlatformWithConnections } from '../support/platform-with-connections.ts'
@@ -100,6 +101,29 @@ const source =
       by === 'page' ? [['cookie', ada.cookie]] : [['authorization', `Bearer ${token}`]],
     )
     return platform.app.request(BASE_URL + path, { method: 'POST', headers, body })
+  }
+
+/** The rows of a batch, by a page or with a token. */
+const rows =
+  (by: 'page' | 'token'): Send =>
+  async (path) => {
+    if (by === 'token') {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/csv' }
+      return platform.app.request(BASE_URL + path, { method: 'POST', headers, body: 'topic\na\n' })
+    }
+    const body = new FormData()
+    body.append('csrf_token', ada.csrfToken)
+    body.append('text', 'topic\na\n')
+    const headers = { cookie: ada.cookie }
+    return platform.app.request(BASE_URL + path, { method: 'POST', headers, body })
+  }
+
+/** Does something with a batch whose run has failed. */
+const ofFailed =
+  (send: Send): Send =>
+  async (path) => {
+    await failBatches(platform.sql)
+    return send(path)
   }
 
 const yank =
@@ -333,6 +357,18 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /designer/v2/case-sets/:caseSetId/cases/:caseId': json('DELETE'),
   'POST /automations/:automationId/case-sets/:caseSetId/delete': form(),
   'DELETE /designer/v2/automations/:automationId/case-sets/:caseSetId': json('DELETE'),
+  'POST /automations/:automationId/batches': rows('page'),
+  'POST /automations/:automationId/batches/:batchId/resume': form(),
+  'POST /automations/:automationId/batches/:batchId/pause': form(),
+  'POST /automations/:automationId/batches/:batchId/retry': ofFailed(form()),
+  'POST /automations/:automationId/batches/:batchId/stop': form(),
+  'POST /automations/:automationId/batches/:batchId/delete': form(),
+  'POST /designer/v2/automations/:automationId/batches': rows('token'),
+  'POST /designer/v2/automations/:automationId/batches/:batchId/pause': json('POST'),
+  'POST /designer/v2/automations/:automationId/batches/:batchId/resume': json('POST'),
+  'POST /designer/v2/automations/:automationId/batches/:batchId/retry': ofFailed(json('POST')),
+  'POST /designer/v2/automations/:automationId/batches/:batchId/stop': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/batches/:batchId': json('DELETE'),
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
@@ -689,6 +725,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   caseId: () => firstOf(platform.sql`select id from cases`),
   gateId: () => firstOf(platform.sql`select id from gates`),
   evaluationId: () => firstOf(platform.sql`select id from evaluations`),
+  batchId: () => firstOf(platform.sql`select id from batches`),
   replayId: () => firstOf(platform.sql`select id from replays`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>

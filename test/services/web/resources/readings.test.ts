@@ -10,11 +10,13 @@ import { isObject } from '../../../../services/shared/is-object.ts'
 import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
 import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
+import { withBatches } from '../../../../services/web/api/openapi/batches.ts'
 import { TRIGGER_PATHS } from '../../../../services/web/api/openapi/triggers.ts'
 import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from './reference.ts'
 import { pathsOf } from '../../../../services/web/resources/rights.ts'
 import { typedOf } from '../../../../services/web/resources/values.ts'
+import { failBatches, seedBatch } from '../support/console-states.ts'
 import { BASE_URL, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 import { openSendTraces } from '../support/send-traces.ts'
@@ -265,6 +267,13 @@ async function addUsers(): Promise<void> {
   }
 }
 
+/** Two batches with a row that failed, and one that waits. */
+async function addBatches(): Promise<void> {
+  await seedBatch(platform)
+  await seedBatch(platform)
+  await failBatches(platform.sql)
+}
+
 /** Does all that can be done with a row, with a form for each. */
 async function useByPage(noun: Noun): Promise<void> {
   const { can, actions } = noun
@@ -345,6 +354,7 @@ describe.each(paged)('the $kind', (noun) => {
     const count = async (): Promise<string[]> =>
       (await platform.sql`select action from audit_entries order by id`).map(({ action }) => action)
     if (noun.kind === 'user') await addUsers()
+    if (noun.kind === 'batch') await addBatches()
     const before = (await count()).length
     await useByPage(noun)
     if (!noun.can.remove) await empty(noun)
@@ -359,7 +369,7 @@ describe.each(paged)('the $kind', (noun) => {
 describe.each(nouns)('the API of the $kind', (noun) => {
   it('is described in OpenAPI, route by route', () => {
     const [found] = NOUNS.filter((each) => each.read(read).kind === noun.kind)
-    const paths = { ...TRIGGER_PATHS, ...found?.read(describeResource).paths }
+    const paths = withBatches({ ...TRIGGER_PATHS, ...found?.read(describeResource).paths })
     const nameless = (path: string) => path.replaceAll(/\{\w+\}|:\w+/g, ':')
     const isOfNoun = new RegExp(`^\\w+ /designer/v2${nameless(noun.path)}(/|$)`)
     const described = Object.entries(paths)

@@ -190,6 +190,9 @@ export function pathsOf(
     ['gates', `${automation}/gates`],
     ['an evaluation', `${automation}/evaluations/${ids.evaluation}`],
     ['run of a replay', `${automation}/replays/${ids.replay}/runs/${ids.replayed}`],
+    ['batches', `${automation}/batches`],
+    ['new batch', `${automation}/new-batch`],
+    ['batch', `${automation}/batches/${ids.batch}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
     ['all tokens', '/static-tokens'],
@@ -241,6 +244,8 @@ interface Ids {
   readonly caseId: string
   readonly evaluation: string
   readonly gate: string
+  /** Which is not started. */
+  readonly batch: string
   readonly alert: string
   readonly webhook: string
   readonly message: string
@@ -288,6 +293,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     schedule,
     ...(await seedReplay(platform)),
     ...(await seedEvaluation(platform)),
+    batch: await seedBatch(platform),
     alert: await seedAlert(platform),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
@@ -345,6 +351,32 @@ async function seedReplay({ sql, acme }: Platform): Promise<Pick<Ids, 'replay' |
     returning run_id`
   return { replay, replayed: rows[0]?.runId ?? '' }
 }
+
+/** A batch of two rows that is not started. */
+export async function seedBatch({ sql, acme }: Platform): Promise<string> {
+  const { organizationId, research } = acme
+  const [{ batch }] = await sql<[{ batch: string }]>`
+    with made as (
+      insert into batches (organization_id, deployment_id, version_id, name, content_sha256, rows,
+        waiting, trigger, starter_id, starter_name)
+      values (${organizationId}, ${research.id}, ${research.projectVersionId}, 'rows.csv', '', 2,
+        2, 'console', 'person:1', 'Ada') returning id)
+    insert into batch_rows (batch_id, position, key, inputs)
+    select id, place, place, '{"topic": "pumps"}' from made, generate_series(1, 2) place
+    returning batch_id as batch`
+  return batch
+}
+
+/** Has the first row of each batch fail, and pauses them. */
+export const failBatches = (sql: Platform['sql']) => sql`
+  with failed as (
+    insert into executions (deployment_id, inputs, status, error, finished_at, batch_id)
+    select deployment_id, '{}', 'error', '{"code": "a", "message": "b"}', now(), id from batches
+    returning id, batch_id),
+  started as (
+    update batch_rows r set inputs = null, run_id = f.id
+    from failed f where r.batch_id = f.batch_id and r.position = 1)
+  update batches set waiting = waiting - 1, next_at = null`
 
 /** An alert that fires, with the runs that did it. */
 async function seedAlert({ sql, acme }: Platform): Promise<string> {

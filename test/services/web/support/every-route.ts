@@ -110,6 +110,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     caseId: ids.caseId,
     evaluationId: ids.evaluation,
     gateId: ids.gate,
+    batchId: ids.batch,
     alertId: ids.alert,
     priceId: acme.research.automationId,
     size: 1,

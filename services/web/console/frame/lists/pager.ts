@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Page, PageRequest } from '../../../../shared/postgres/paging.ts'
-import { plural } from '../format.ts'
+import { manyOf, plural } from '../format.ts'
 import { icon } from '../icons.ts'
 import { emptyState } from '../parts.ts'
 import type { Html } from '../parts.ts'
@@ -26,7 +26,7 @@ const SEARCH_FROM = 10
 export function searchBox(list: PagedList): Html | string {
   const { path, noun, page, request, filter = {} } = list
   const { search } = request
-  const { searched = `Search ${noun}s` } = list
+  const { searched = `Search ${manyOf(noun)}` } = list
   if (search === undefined && page.total <= SEARCH_FROM) return ''
   return html`<form class="search" role="search" action="${path}">
     ${Object.entries(filter).map(
@@ -37,7 +37,7 @@ export function searchBox(list: PagedList): Html | string {
       name="q"
       value="${search ?? ''}"
       maxlength="100"
-      aria-label="Search ${noun}s"
+      aria-label="Search ${manyOf(noun)}"
       placeholder="${searched}"
       autocomplete="off"
     />
@@ -78,13 +78,13 @@ export function pager(list: PagedList): Html | string {
 /** The content of a list without rows: its search finds none, or its page is past the last one. */
 export function nothingHere({ path, noun, page, request }: PagedList): Html {
   const isPast = page.total > 0
-  const title = isPast ? `No more ${noun}s` : `No ${noun}s found`
+  const title = isPast ? `No more ${manyOf(noun)}` : `No ${manyOf(noun)} found`
   const why = isPast
     ? 'The rows of this page are gone. '
     : request.search === undefined
       ? ''
       : `Nothing matches “${request.search}”. `
-  return emptyState('search', title, html`${why}<a href="${path}">Show all ${noun}s</a>`)
+  return emptyState('search', title, html`${why}<a href="${path}">Show all ${manyOf(noun)}</a>`)
 }
 
 /** Tells whether a list is empty because there is nothing yet, and not because of its search. */

@@ -1,0 +1,133 @@
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { findPrice } from '../../shared/prices/find-price.ts'
+import { loadPrices } from '../../shared/prices/load-prices.ts'
+import type { Automation } from '../automations/automations.ts'
+import { listOwnPrices } from '../budgets/model-prices.ts'
+
+/** The newest runs of a version that a forecast looks at, and those that are too few. */
+const RUNS_MAX = 500
+const RUNS_MIN = 20
+/** Of the normal distribution. */
+const Z95 = 1.645
+
+/** What one run takes, and all of a batch. */
+export interface Estimate {
+  readonly runP50: number
+  readonly runP95: number
+  readonly totalP50: number
+  readonly totalP95: number
+}
+
+/** What a batch will take; null: unknown. */
+export interface Forecast {
+  readonly rows: number
+  /** The runs that it is made of. */
+  readonly runs: number
+  readonly tokens: Estimate | null
+  /** US dollars. */
+  readonly cost: Estimate | null
+  /** Milliseconds; of all runs one after the other. */
+  readonly time: Estimate | null
+}
+
+interface MeasuredRun {
+  readonly ms: number
+  /** What the run itself says, where its steps are not there any more. */
+  readonly said: number
+  readonly models: readonly ModelUse[] | null
+}
+
+interface ModelUse {
+  readonly model: string
+  readonly input: number
+  readonly output: number
+}
+
+/** Forecasts what runs of the version of an automation take, from its last ones that ended. */
+export async function forecastBatch(
+  sql: Queryable,
+  automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
+  rows: number,
+): Promise<Forecast> {
+  const runs = await listMeasured(sql, automation)
+  if (runs.length < RUNS_MIN) {
+    return { rows, runs: runs.length, tokens: null, cost: null, time: null }
+  }
+  const costs = await costsOf(sql, runs, automation.organizationId)
+  return {
+    rows,
+    runs: runs.length,
+    tokens: estimate(runs.map(tokensOf), rows),
+    cost: costs && estimate(costs, rows),
+    time: estimate(
+      runs.map(({ ms }) => ms),
+      rows,
+    ),
+  }
+}
+
+const listMeasured = (
+  sql: Queryable,
+  { id, projectVersionId }: Pick<Automation, 'id' | 'projectVersionId'>,
+): Promise<MeasuredRun[]> => sql<MeasuredRun[]>`
+  with ended as materialized (
+    select id, usage, extract(epoch from finished_at - started_at)::float8 * 1000 as ms
+    from executions
+    where deployment_id = ${id} and project_version_id = ${projectVersionId}
+      and status in ('completed', 'error') and started_at is not null
+    order by queued_at desc limit ${RUNS_MAX})
+  select e.ms, m.models, coalesce(
+    (e.usage ->> 'inputTokens')::float8 + (e.usage ->> 'outputTokens')::float8, 0) as said
+  from ended e cross join lateral (
+    select json_agg(json_build_object('model', name, 'input', input, 'output', output)) as models
+    from (
+      select name, sum((usage ->> 'input_tokens')::float8) as input,
+        sum((usage ->> 'output_tokens')::float8) as output
+      from run_steps where run_id = e.id and kind = 'llm' and usage is not null and attempt > 0
+      group by name) used) m`
+
+const tokensOf = ({ said, models }: MeasuredRun): number =>
+  models?.reduce((sum, { input, output }) => sum + input + output, 0) ?? said
+
+/** Null when a model of one of the runs has no price today, or is not known any more. */
+async function costsOf(
+  sql: Queryable,
+  runs: readonly MeasuredRun[],
+  organizationId: number,
+): Promise<number[] | null> {
+  const prices = [...(await listOwnPrices(sql, organizationId)), ...(await loadPrices(undefined))]
+  const names = new Set(runs.flatMap(({ models }) => models?.map(({ model }) => model) ?? []))
+  const at = new Date()
+  const organization = String(organizationId)
+  const priceOf = new Map(
+    [...names].map((model) => [model, findPrice(prices, { model, organization, at })]),
+  )
+  const costs = runs.map(({ said, models }) => {
+    if (!models) return said === 0 ? 0 : undefined
+    return models.reduce<number | undefined>((sum, { model, input, output }) => {
+      const price = priceOf.get(model)
+      if (sum === undefined || !price) return undefined
+      return sum + (input * price.input + output * (price.output ?? price.input)) / 1e6
+    }, 0)
+  })
+  const known = costs.filter((cost) => cost !== undefined)
+  return known.length === costs.length ? known : null
+}
+
+/**
+ * A run takes at most the value of the rank ⌈0.95 (n + 1)⌉ of those measured with a probability of
+ * 95 %, whatever the distribution: 20 runs are the fewest that have the rank. The sum of many runs
+ * is near the normal distribution; its spread has that of the mean of those measured in it.
+ */
+export function estimate(values: readonly number[], rows: number): Estimate {
+  const sorted = values.toSorted((a, b) => a - b)
+  const { length: n } = sorted
+  const rank = (share: number): number => sorted[Math.min(n, Math.ceil(share * (n + 1))) - 1] ?? 0
+  const [runP50, runP95] = [rank(0.5), rank(0.95)]
+  if (rows === 1) return { runP50, runP95, totalP50: runP50, totalP95: runP95 }
+  const mean = sorted.reduce((sum, each) => sum + each, 0) / n
+  const variance = sorted.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (n - 1)
+  const spread = Z95 * Math.sqrt(variance * (rows + rows ** 2 / n))
+  const totalP50 = rows * mean
+  return { runP50, runP95, totalP50, totalP95: Math.max(runP95, totalP50 + spread) }
+}
