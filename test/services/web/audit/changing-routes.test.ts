@@ -188,6 +188,8 @@ const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY
 const ALERT = { name: 'Fails', watches: 'failure_share', threshold: '20' }
 const ALERT_FORM = { ...ALERT, window: '1h', for_minutes: '0', minimum: '1' }
 const ALERT_BY_API = { ...ALERT, threshold: 20 }
+const PRICE_FORM = { name: 'Contract', models: 'gpt-4o', input: '2', output: '8' }
+const PRICE_BY_API = { name: 'By API', models: ['gpt-4o'], input: 2, output: 8 }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
 /** Fields in which any other text is a known one: boxes, choices, and the address of a list. */
@@ -291,6 +293,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
+  'POST /prices': form(PRICE_FORM),
+  'POST /prices/:priceId': form({ ...PRICE_FORM, name: 'Contract of 2027' }),
+  'POST /prices/:priceId/delete': form(),
+  'POST /designer/v2/prices': json('POST', PRICE_BY_API),
+  'PUT /designer/v2/prices/:priceId': json('PUT', { ...PRICE_BY_API, input: 3 }),
+  'DELETE /designer/v2/prices/:priceId': json('DELETE'),
   'POST /alerts': form(ALERT_FORM),
   'POST /alerts/:alertId': form({ ...ALERT_FORM, name: 'Fails often' }),
   'POST /alerts/:alertId/silence': form(),
@@ -474,6 +482,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /projects': form({ name: 'By page' }),
   'POST /projects/:projectId/versions': form({ definition: JSON.stringify(definition) }),
   'POST /projects/:projectId/versions/:number': form({ definition: JSON.stringify(definition) }),
+  'POST /projects/:projectId/versions/:number/successor': form(),
   'POST /projects/:projectId/versions/:number/publish': form(),
   'POST /projects/:projectId/versions/:number/release': form(),
   'POST /projects/:projectId/release/end': form(),
@@ -721,6 +730,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   triggerId: () => firstOf(platform.sql`select id from triggers`),
   workloadRuleId: () => firstOf(platform.sql`select id from workload_rules`),
   alertId: () => firstOf(platform.sql`select id from alerts`),
+  priceId: () => firstOf(platform.sql`select id from model_prices`),
   caseSetId: () => firstOf(platform.sql`select id from case_sets order by size desc`),
   caseId: () => firstOf(platform.sql`select id from cases`),
   gateId: () => firstOf(platform.sql`select id from gates`),
