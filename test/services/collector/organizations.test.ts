@@ -317,6 +317,7 @@ describe('organizations', () => {
       const open = tables.filter(({ isProtected }) => !isProtected).map(({ name }) => name)
       expect(tables.length).toBeGreaterThan(4)
       expect(open, 'its migration grants it by protect_by_organization').toEqual([
+        'archived_days',
         'retention',
         'text_search',
       ])

@@ -70,6 +70,8 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
         roll_up_lag_ms: expect.any(Number) as number,
         queue_bytes: 0,
         oldest_unflushed_ms: 0,
+        archived_days: 0,
+        archive_failure: null,
       },
     ])
   })

@@ -15,7 +15,7 @@ export const WORKLOAD_SCHEMAS = {
     properties: {
       grant_type: { const: GRANT_TYPE },
       subject_token: { ...text, description: 'The token of the workload: a signed JWT.' },
-      subject_token_type: { enum: SUBJECT_TYPES },
+      subject_token_type: { type: 'string', enum: SUBJECT_TYPES },
       audience: address,
       resource: { ...address, description: 'The same, in place of audience.' },
       scope,

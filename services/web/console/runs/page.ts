@@ -163,8 +163,8 @@ function againActions(view: RunPage, path: string): Html {
   const edit = `/automations/${automation.automationId}?from=${run.id}#run`
   const goOn = html`<a class="button" href="${path}/continue">Continue from a step</a>`
   return html`${keptSteps.own > 0 ? goOn : ''}
-    <a class="button" href="${path}/case">Make a case of it</a>
     <a class="button" href="${edit}">Edit inputs and run</a>
+    <a class="button" href="${path}/case">Make a case of it</a>
     <form method="post" action="${path}/again">
       ${csrfField(session.csrfToken)}
       <input type="hidden" name="start_once" value="${randomUUID()}" />
