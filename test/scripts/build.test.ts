@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { programPath } from '../support/program.ts'
 
 /** Megabytes that each pod pulls and each process reads. */
-const MOST_MB = { web: 3.1, worker: 1.3, collector: 1 }
+const MOST_MB = { web: 3.1, worker: 1.3, collector: 1.1 }
 
 const mapOf = (service: string): { sources: string[]; sourcesContent?: string[] } =>
   JSON.parse(readFileSync(`${programPath(service)}.map`, 'utf8'))

@@ -11,8 +11,8 @@ import { takeForm } from '../../gate/callers/forms.ts'
 import { resourcePage } from '../../resources/page-routes.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
 import { createRoom } from '../frame/room.ts'
-import { explainSection, readPasted } from './explain-section.ts'
-import type { ForAutomation } from './explain-section.ts'
+import { explainSection, readPasted } from '../frame/explain-section.ts'
+import type { ForAutomation } from '../frame/explain-section.ts'
 import { testSection } from './setup-sections.ts'
 
 const ONE = `${OAUTH_PATH}/:oauthSettingId`

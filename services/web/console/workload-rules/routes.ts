@@ -11,8 +11,8 @@ import { workloadRules } from '../../nouns/workload-rules.ts'
 import { resourcePage } from '../../resources/page-routes.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
 import { createRoom } from '../frame/room.ts'
-import { explainFormCard, readPasted } from '../oauth-settings/explain-section.ts'
-import type { ExplainedToken } from '../oauth-settings/explain-section.ts'
+import { explainFormCard, readPasted } from '../frame/explain-section.ts'
+import type { ExplainedToken } from '../frame/explain-section.ts'
 
 const PATH = '/automations/:automationId/workload-rules/:workloadRuleId'
 

@@ -134,6 +134,8 @@ describe('what is sealed', () => {
       await sql.begin(async (tx) => {
         // Stands before the table of that name, for this transaction.
         await tx`create temp table ${tx(table)} (${tx(column)} bytea) on commit drop`
+        // Those of this connection may be about the table behind it.
+        await tx`discard plans`
         await checkSealingKey(tx, { name, current: FIRST })
         expect(await listKeysInUse(tx)).toEqual([])
         await tx`insert into ${tx(table)} values ('sealed')`

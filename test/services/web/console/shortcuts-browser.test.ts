@@ -59,7 +59,7 @@ describe.skipIf(hasNoBrowser)('the keys of the console', () => {
     await page.getByText('Nothing has this name.').waitFor()
     await page.keyboard.press('Enter')
     await page.waitForURL('**/executions?text=whales%20%26%20co')
-    expect(await page.getByRole('searchbox', { name: 'Text' }).inputValue()).toBe('whales & co')
+    expect(await page.getByRole('combobox', { name: 'Text' }).inputValue()).toBe('whales & co')
   })
 
   it('leave fields alone, and without a script the search is a page', async () => {

@@ -233,8 +233,10 @@ describe('GET /.well-known/oauth-protected-resource (RFC 9728)', () => {
 })
 
 /** What programs may use; the diagnostic report hides, and is described nowhere. */
-const APIS =
-  /^\/((platform|designer|hooks|tools|\.well-known)\/|(health(\/(live|ready))?|openapi\.json|mcp|oauth\/token)$)/
+const APIS = new RegExp(
+  String.raw`^/((platform|designer|hooks|tools|\.well-known)/` +
+    String.raw`|(health(/(live|ready))?|openapi\.json|mcp|oauth/token)$)`,
+)
 const toSnake = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 const toTemplate = (path: string): string =>

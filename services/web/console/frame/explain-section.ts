@@ -5,8 +5,8 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import type { Page } from '../../../shared/postgres/paging.ts'
-import { csrfField, emptyState, pill, problemBox } from '../frame/parts.ts'
-import type { Html } from '../frame/parts.ts'
+import { csrfField, emptyState, pill, problemBox } from './parts.ts'
+import type { Html } from './parts.ts'
 
 /** With more automations than this, people enter the id rather than choose from a list. */
 const AUTOMATIONS_OFFERED = 100
