@@ -95,7 +95,8 @@ function tellIfNewer(database: number, program: number, log: Log): void {
   log.warn({ database, program }, 'the schema is newer than this program, and safe for it')
 }
 
-const LOCK_TIMEOUT = '55P03'
+/** A lock that was not to be had in time, and a circle of waits, which a migration may lose. */
+const IN_USE = new Set(['55P03', '40P01'])
 const LOCK_TRIES = 120
 const LOCK_PAUSE_MS = 1000
 
@@ -109,7 +110,7 @@ async function applyPatiently(sql: Database, migration: Migration, log: Log): Pr
       await apply(sql, migration, log)
       return
     } catch (thrown) {
-      if (sqlState(thrown) !== LOCK_TIMEOUT || tries === LOCK_TRIES) throw thrown
+      if (!IN_USE.has(sqlState(thrown) ?? '') || tries === LOCK_TRIES) throw thrown
       log.info({ name: migration.name }, 'a table is in use; trying again')
     }
     await delay(LOCK_PAUSE_MS)
