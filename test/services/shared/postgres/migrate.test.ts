@@ -49,6 +49,23 @@ describe('migrate', () => {
     expect(await migrate(sql, folder, log)).toBe(2)
   })
 
+  it('tries a file again that lost a circle of waits to a program', async () => {
+    await migrate(sql, folder, log)
+    await sql`create table second (id int)`
+    await write('0002_second.sql', 'lock table first; lock table second;')
+    const applied = await sql.begin(async (tx) => {
+      // The migration is the one that looks for a circle first.
+      await tx`set local deadlock_timeout = '1min'`
+      await tx`lock table second`
+      const again = migrate(sql, folder, log)
+      const waiting = () => sql`select from pg_locks where not granted`
+      await expect.poll(async () => (await waiting()).length, { interval: 10 }).toBe(1)
+      await tx`lock table first`
+      return { again }
+    })
+    expect(await applied.again).toBe(2)
+  })
+
   it('refuses a file that was changed after it was applied', async () => {
     await migrate(sql, folder, log)
     await write('0001_first.sql', 'create table other (id int);')
