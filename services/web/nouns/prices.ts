@@ -35,6 +35,9 @@ const dollars = (isOptional: boolean): Control => {
   }
 }
 
+/** Some are needed, unlike of other words. */
+const modelNames = text({ max: 2500, isMono: true })
+
 const amountProblem = `must be US dollars from 0 to ${MAX_PER_MILLION}`
 const amount = v.pipe(
   v.number(amountProblem),
@@ -84,8 +87,10 @@ const fields = {
     ),
     {
       label: 'Models',
-      hint: 'As calls name them; what stands before the last slash does not count.',
-      control: words,
+      hint:
+        'As calls name them, with spaces between. What stands before the last slash does not ' +
+        'count.',
+      control: { ...words, render: (shown, typed) => modelNames.render(shown, typed) },
       example: ['gpt-4o'],
     },
   ),

@@ -73,7 +73,13 @@ const progress = ({ runs, waiting, finishedAt }: Evaluation, path: string): Html
         <a href="${path}" data-without-script>Refresh</a>
       </p>`
 
-const inputsText = (inputs: object) => visibleText(JSON.stringify(inputs).slice(0, 200))
+/** So short that it need not be broken: the output beside it takes all the room that it gets. */
+const INPUTS_MAX = 40
+
+function inputsText(inputs: object): Html | string {
+  const text = JSON.stringify(inputs)
+  return visibleText(text.length > INPUTS_MAX ? `${text.slice(0, INPUTS_MAX)} …` : text)
+}
 
 const changedSection = (changed: readonly ChangedCase[], row: Evaluation): Html =>
   html`<section class="card flush" aria-labelledby="changes">
@@ -89,7 +95,7 @@ const changedSection = (changed: readonly ChangedCase[], row: Evaluation): Html 
       changed.map(
         ({ caseId, name, inputs, isBetter, reason }) =>
           html`<tr>
-            <td class="lead break">
+            <td class="lead">
               ${visibleText(name ?? shortId(caseId))}
               <span class="sub mono">${inputsText(inputs)}</span>
             </td>
@@ -102,8 +108,8 @@ const changedSection = (changed: readonly ChangedCase[], row: Evaluation): Html 
 
 const resultRow = (result: CaseOutcome): Html =>
   html`<tr>
-    <td class="lead break">
-      ${visibleText(result.name ?? shortId(result.caseId))}
+    <td class="lead">
+      <span class="break">${visibleText(result.name ?? shortId(result.caseId))}</span>
       <span class="sub mono">${inputsText(result.inputs)}</span>
       <span class="sub">version ${result.version}</span>
     </td>
