@@ -1,15 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { AppError } from '../../shared/errors.ts'
 import { createApi } from '../resources/api.ts'
 import type { Api } from '../resources/api.ts'
 import type { Output } from '../resources/apply-files.ts'
+import { follow, whileReachable } from '../resources/follow.ts'
 import type { EvaluateRequest } from './options.ts'
 
 const TOO_FEW = 2
 const UNREACHABLE = 3
 const GIVEN_UP = 4
-const POLL_MS = 1000
 /** The cases that became worse, and the runs that did not pass, which are printed. */
 const SHOWN_MAX = 20
 
@@ -62,8 +60,8 @@ const runs = v.looseObject({
 /** Starts an evaluation, follows it to its end, prints what was found; returns the exit code. */
 export async function evaluateSet(request: EvaluateRequest, output: Output): Promise<number> {
   const api = createApi(request)
-  try {
-    const done = await follow(api, request, output)
+  return whileReachable(UNREACHABLE, output, async () => {
+    const done = await follow(followed(api, request), output)
     const { scores, id } = done
     if (done.finished_at === null) {
       output.problem(`It is not done within ${request.timeoutMs / 1000} s: ${progressOf(done)}.\n`)
@@ -81,29 +79,17 @@ export async function evaluateSet(request: EvaluateRequest, output: Output): Pro
     }
     const isEnough = scores.version.share.value >= request.atLeast
     return isEnough && (!request.noWorse || scores.difference?.worse === 0) ? 0 : TOO_FEW
-  } catch (thrown) {
-    if (!(thrown instanceof AppError) || thrown.code !== 'unavailable') throw thrown
-    output.problem(`${thrown.message}\n`)
-    return UNREACHABLE
-  }
+  })
 }
 
-async function follow(
-  api: Api,
-  { automationId, fields, timeoutMs }: EvaluateRequest,
-  output: Output,
-): Promise<Evaluation> {
+function followed(api: Api, { automationId, fields, timeoutMs }: EvaluateRequest) {
   const path = `/designer/v2/automations/${automationId}/evaluations`
-  const giveUpAt = performance.now() + timeoutMs
-  let now = v.parse(evaluation, await api(path, { method: 'POST', json: fields }))
-  let told = ''
-  for (;;) {
-    const progress = progressOf(now)
-    if (progress !== told) output.problem(`${progress}\n`)
-    told = progress
-    if (now.finished_at !== null || performance.now() > giveUpAt) return now
-    await sleep(POLL_MS)
-    now = v.parse(evaluation, await api(`${path}/${now.id}`))
+  return {
+    start: async () => v.parse(evaluation, await api(path, { method: 'POST', json: fields })),
+    again: async ({ id }: Evaluation) => v.parse(evaluation, await api(`${path}/${id}`)),
+    isDone: ({ finished_at: at }: Evaluation) => at !== null,
+    progressOf,
+    timeoutMs,
   }
 }
 

@@ -1,15 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { AppError } from '../../shared/errors.ts'
 import { createApi } from '../resources/api.ts'
 import type { Api } from '../resources/api.ts'
 import type { Output } from '../resources/apply-files.ts'
+import { follow, whileReachable } from '../resources/follow.ts'
 import type { ReplayRequest } from './options.ts'
 
 const DIFFERENT = 2
 const UNREACHABLE = 3
 const IMPOSSIBLE = 4
-const POLL_MS = 1000
 /** The runs that differ whose requests are printed, and the changed lines of each. */
 const SHOWN_MAX = 5
 const LINES_MAX = 40
@@ -34,8 +32,8 @@ const outcome = v.looseObject({ request_diff: v.nullable(v.string()) })
 /** Starts a replay, follows it to its end, prints what was found, and returns the exit code. */
 export async function replayRuns(request: ReplayRequest, output: Output): Promise<number> {
   const api = createApi(request)
-  try {
-    const done = await follow(api, request, output)
+  return whileReachable(UNREACHABLE, output, async () => {
+    const done = await follow(followed(api, request), output)
     if (done.waiting > 0) {
       output.problem(`It is not done within ${request.timeoutMs / 1000} s: ${countsOf(done)}.\n`)
       return UNREACHABLE
@@ -45,29 +43,17 @@ export async function replayRuns(request: ReplayRequest, output: Output): Promis
     else output.result(await describe(api, done, runs))
     if (done.different > 0) return DIFFERENT
     return done.equal === done.runs ? 0 : IMPOSSIBLE
-  } catch (thrown) {
-    if (!(thrown instanceof AppError) || thrown.code !== 'unavailable') throw thrown
-    output.problem(`${thrown.message}\n`)
-    return UNREACHABLE
-  }
+  })
 }
 
-async function follow(
-  api: Api,
-  { automationId, fields, timeoutMs }: ReplayRequest,
-  output: Output,
-): Promise<Replay> {
+function followed(api: Api, { automationId, fields, timeoutMs }: ReplayRequest) {
   const path = `/designer/v2/automations/${automationId}/replays`
-  const giveUpAt = performance.now() + timeoutMs
-  let now = v.parse(replay, await api(path, { method: 'POST', json: fields }))
-  let told = ''
-  for (;;) {
-    const counts = countsOf(now)
-    if (counts !== told) output.problem(`${counts}\n`)
-    told = counts
-    if (now.waiting === 0 || performance.now() > giveUpAt) return now
-    await sleep(POLL_MS)
-    now = v.parse(replay, await api(`${path}/${now.id}`))
+  return {
+    start: async () => v.parse(replay, await api(path, { method: 'POST', json: fields })),
+    again: async ({ id }: Replay) => v.parse(replay, await api(`${path}/${id}`)),
+    isDone: ({ waiting }: Replay) => waiting === 0,
+    progressOf: countsOf,
+    timeoutMs,
   }
 }
 

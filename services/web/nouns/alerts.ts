@@ -24,6 +24,7 @@ import { absoluteTime } from '../console/frame/format.ts'
 import { choice, number, text, words } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, Values } from '../resources/declaration.ts'
+import { nameText } from './name-text.ts'
 import { organization } from './organization.ts'
 
 const NAME_MAX = 100
@@ -37,15 +38,11 @@ const windowOf = (minutes: number): Window =>
   WINDOW_NAMES.find((name) => WINDOWS[name] === minutes) ?? '1d'
 
 const fields = {
-  name: field(
-    v.pipe(
-      v.string('must be a text'),
-      v.check((name) => name.trim() !== '', 'must not be empty'),
-      v.maxLength(NAME_MAX, `must have at most ${NAME_MAX} characters`),
-      v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
-    ),
-    { label: 'Name', control: text({ max: NAME_MAX }), example: 'Research fails' },
-  ),
+  name: field(nameText(NAME_MAX), {
+    label: 'Name',
+    control: text({ max: NAME_MAX }),
+    example: 'Research fails',
+  }),
   watches: field(v.picklist(WATCHED, `must be one of ${WATCHED.join(', ')}`), {
     label: 'Watches',
     control: choice(

@@ -17,6 +17,7 @@ import { text, words } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State, Values } from '../resources/declaration.ts'
+import { nameText } from './name-text.ts'
 import { organization } from './organization.ts'
 
 const NAME_MAX = 100
@@ -62,15 +63,11 @@ const day = v.optional(
 const dayControl = text({ max: 10, isMono: true, isOptional: true })
 
 const fields = {
-  name: field(
-    v.pipe(
-      v.string('must be a text'),
-      v.check((name) => name.trim() !== '', 'must not be empty'),
-      v.maxLength(NAME_MAX, `must have at most ${NAME_MAX} characters`),
-      v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
-    ),
-    { label: 'Name', control: text({ max: NAME_MAX }), example: 'Contract of 2026' },
-  ),
+  name: field(nameText(NAME_MAX), {
+    label: 'Name',
+    control: text({ max: NAME_MAX }),
+    example: 'Contract of 2026',
+  }),
   models: field(
     v.pipe(
       v.array(

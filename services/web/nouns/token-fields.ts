@@ -6,6 +6,7 @@ import type { WebConfig } from '../env.ts'
 import { number, text, ticks, words } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
 import { field } from '../resources/declaration.ts'
+import { nameText } from './name-text.ts'
 
 /** The life of a token for which none is said. */
 export const DAYS_DEFAULT = 90
@@ -28,12 +29,7 @@ const SCOPES: Readonly<Record<TokenScope, string>> = {
 
 /** The name of a token: that of the system which uses it. */
 export const nameOfToken = field(
-  v.pipe(
-    v.string('must be a text'),
-    v.check((name) => name.trim() !== '', 'must name the system that will use the token'),
-    v.maxLength(NAME_MAX, `must have at most ${NAME_MAX} characters`),
-    v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
-  ),
+  nameText(NAME_MAX, 'must name the system that will use the token'),
   { label: 'Name', control: text({ max: NAME_MAX }), example: 'The system that will use it' },
 )
 

@@ -1,0 +1,10 @@
+import * as v from 'valibot'
+
+/** The name that people give something: a text that is more than spaces; `empty` says what for. */
+export const nameText = (max: number, empty = 'must not be empty') =>
+  v.pipe(
+    v.string('must be a text'),
+    v.check((name) => name.trim() !== '', empty),
+    v.maxLength(max, `must have at most ${max} characters`),
+    v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
+  )
