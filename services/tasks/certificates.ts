@@ -73,8 +73,8 @@ function certify({ subject, issuer, now, extensions }: Certified): string {
   const until = new Date(now)
   until.setUTCFullYear(now.getUTCFullYear() + YEARS)
   const content = sequence(
-    der(0xa0, integer(Buffer.from([2]))),
-    integer(randomBytes(16)),
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, newSerial()),
     ECDSA_WITH_SHA256,
     nameOf(issuer),
     sequence(time(new Date(now.getTime() - 3_600_000)), time(until)),
@@ -100,9 +100,12 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
 
 const sequence = (...parts: readonly Buffer[]): Buffer => der(0x30, ...parts)
 
-/** A positive one; a zero before a high bit keeps it so. */
-const integer = (bytes: Buffer): Buffer =>
-  der(0x02, (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes)
+/** Begins with the bits 01: positive, and as short as DER asks; OpenSSL refuses any other. */
+function newSerial(): Buffer {
+  const serial = randomBytes(16)
+  serial[0] = 0x40 | ((serial[0] ?? 0) & 0x3f)
+  return serial
+}
 
 const oid = (...bytes: readonly number[]): Buffer => der(0x06, Buffer.from(bytes))
 /** GeneralizedTime, without fractions. */

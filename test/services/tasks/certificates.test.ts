@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer } from 'node:tls'
@@ -44,6 +45,17 @@ describe('the certificates of builds', () => {
       // With TLS 1.3 a client hears of it late, as an error or as an end.
       expect(await call(HOST, client).catch(() => '')).toBe('')
     }
+  })
+
+  it('have numbers that DER can write in no shorter way, whatever was drawn', () => {
+    const numbers = Array.from({ length: 20 }, () => {
+      const { authority, server: own, client } = createMutualTls([HOST])
+      return [authority, own.certificate, client.certificate].map(
+        (certificate) => new X509Certificate(certificate).serialNumber,
+      )
+    }).flat()
+    for (const number of numbers) expect(number).toMatch(/^[4-7][0-9A-F]{31}$/)
+    expect(new Set(numbers).size).toBe(60)
   })
 
   it('are of that server alone', async () => {
