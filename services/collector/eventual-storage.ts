@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createBells } from '../shared/bell.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
@@ -134,6 +135,7 @@ async function openStorage(
     sql,
     signal,
     ddl,
+    bells: createBells(),
     partitions: createPartitions({
       log,
       now: clock.now,

@@ -5,6 +5,27 @@ export interface Bell {
   wait(timeoutMs: number, signal?: AbortSignal): Promise<void>
 }
 
+/** Several bells, which ring together. */
+export interface Bells {
+  readonly ring: () => void
+  readonly add: () => Bell
+}
+
+/** Creates bells for all that wait for the same. */
+export function createBells(): Bells {
+  const bells: Bell[] = []
+  return {
+    ring() {
+      for (const bell of bells) bell.ring()
+    },
+    add() {
+      const bell = createBell()
+      bells.push(bell)
+      return bell
+    },
+  }
+}
+
 /** Creates a bell for one that waits. */
 export function createBell(): Bell {
   let rang = false

@@ -38,11 +38,19 @@ interface Chore {
   readonly turn: () => Promise<number>
 }
 
+/** Work that has a loop of its own, which is told when something is due that it did not hear of. */
+export interface Lane {
+  readonly name: string
+  readonly isDue: Chore['isDue']
+  readonly wake: () => void
+}
+
 interface ChoreDeps {
   readonly sql: Database
   readonly log: Log
   readonly tracing: Pick<Tracing, 'giveUp'>
   readonly prices: readonly Price[]
+  readonly lanes: readonly Lane[]
   readonly config: {
     readonly QUEUED_RUNS_MAX: number
     readonly SECRET_KEY_BASE: string
@@ -52,7 +60,7 @@ interface ChoreDeps {
 
 /** Lists what any worker does by the clock. */
 export function listChores(deps: ChoreDeps): readonly Chore[] {
-  const { sql, log, tracing, config, prices } = deps
+  const { sql, log, tracing, config, prices, lanes } = deps
   const queue = createQueueRoom({ queuedRuns: config.QUEUED_RUNS_MAX })
   const chore = (name: string, isDue: Chore['isDue'], turn: Chore['turn']) => ({
     name,
@@ -82,6 +90,12 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
       }
       return lost.length
     }),
+    ...lanes.map((lane) =>
+      chore(`waking ${lane.name}`, lane.isDue, async () => {
+        lane.wake()
+        return 0
+      }),
+    ),
   ]
 }
 

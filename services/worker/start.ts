@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
+import { hasDueCrews } from '../platform/crews/crew-leases.ts'
+import { hasDuePulls } from '../platform/crews/source-repositories.ts'
+import { hasDueCases } from '../platform/evaluations/evaluation-queue.ts'
+import { hasDueReplays } from '../platform/replays/replay-queue.ts'
+import { hasDueLines } from '../platform/webhooks/webhook-outbox.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
 import { settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
@@ -42,6 +47,7 @@ import type { HandFiles } from './run/hand-files.ts'
 import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
 import { listChores, startChores } from './start-chores.ts'
+import type { Lane } from './start-chores.ts'
 import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { shareConnections } from './run/resolve-models.ts'
@@ -107,8 +113,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const channel = `queue_${randomUUID()}`
   loop = startWork({ ...work, crews, channel })
   const beside = startBeside({ ...work, crews })
-  const chores = startChores(sql, listChores(work), log)
   const hosted = startCrews({ config, source, log, sql, registry })
+  const crewLane = { name: 'the care of crews', isDue: hasDueCrews, wake: hosted.wake }
+  const lanes = [...beside.lanes, crewLane]
+  const chores = startChores(sql, listChores({ ...work, lanes }), log)
   const stopListening = hearOfRuns({ sql, log, stops, loop, channel })
   async function stop(): Promise<void> {
     draining = true
@@ -135,7 +143,14 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   const replays = startReplays({ sql, log, ...crews })
   const models = { readVariable: readerOf(source), oauth: oauthServiceOf(config) }
   const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
+  const lanes: readonly Lane[] = [
+    { name: 'webhooks', isDue: hasDueLines, wake: webhooks.wake },
+    { name: 'replays', isDue: hasDueReplays, wake: replays.wake },
+    { name: 'evaluations', isDue: hasDueCases, wake: evaluations.wake },
+    { name: 'pulls of repositories', isDue: hasDuePulls, wake: pulls.wake },
+  ]
   return {
+    lanes,
     async stop(drainMs: number): Promise<void> {
       const drained = [webhooks, replays, evaluations].map((each) => each.stop(drainMs))
       await Promise.all([...drained, retention.stop(), pulls.stop()])

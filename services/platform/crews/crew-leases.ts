@@ -28,6 +28,14 @@ interface TakenRow extends CrewLease, ScaleSettings, WantedLife {
   readonly change: number
 }
 
+const isLookDue = (sql: Queryable) => sql`
+  due_at <= now() and (lease_until is null or lease_until < now())`
+
+/** The condition under which a worker has a crew to look after. */
+export const hasDueCrews = (sql: Queryable) => sql`
+  (exists (select from crew_settings where ${isLookDue(sql)})
+    or exists (select from crew_settings s where ${sleepsThroughRuns(sql)}))`
+
 /**
  * Takes the automation from source that has been due for longest and that no other worker looks
  * after, if there is one.
@@ -38,7 +46,7 @@ export async function takeCrew(sql: Database): Promise<LeasedCrew | undefined> {
       lease_until = now() + make_interval(secs => ${CREW_LEASE_SECONDS})
     where s.deployment_id = (
       select deployment_id from crew_settings
-      where due_at <= now() and (lease_until is null or lease_until < now())
+      where ${isLookDue(sql)}
       order by due_at limit 1 for update skip locked)
     returning s.deployment_id, s.lease_id, s.change, s.replicas, s.idle_minutes, s.stopped_at,
       s.restarted_at, s.removing_since`
@@ -103,15 +111,19 @@ export async function findDemand(sql: Queryable, { deploymentId }: OwnCrewKey) {
   return demand
 }
 
+const sleepsThroughRuns = (sql: Queryable) => sql`
+  s.due_at > now() and s.stopped_at is null
+  and exists (
+    select from crew_deployments c
+    where c.deployment_id = s.deployment_id and c.ended_at is null and c.asleep_since is not null)
+  and exists (
+    select from executions e
+    where e.deployment_id = s.deployment_id and e.status in ('queued', 'running'))`
+
 /** Has workers look at once at the crews that sleep while runs wait for them. */
 export async function wakeSleepers(sql: Queryable): Promise<number> {
   const { count } = await sql`
     update crew_settings s set due_at = now(), change = change + 1
-    from crew_deployments c
-    where c.deployment_id = s.deployment_id and c.ended_at is null and c.asleep_since is not null
-      and s.due_at > now() and s.stopped_at is null
-      and exists (
-        select from executions e
-        where e.deployment_id = s.deployment_id and e.status in ('queued', 'running'))`
+    where ${sleepsThroughRuns(sql)}`
   return count
 }

@@ -141,6 +141,13 @@ export async function findRepositoryWebhook(
   return found
 }
 
+const isPullDue = (sql: Queryable) => sql`
+  pull_due_at <= now() and (lease_until is null or lease_until < now())`
+
+/** The condition under which a worker has a repository to pull. */
+export const hasDuePulls = (sql: Queryable) => sql`
+  exists (select from source_repositories where ${isPullDue(sql)})`
+
 /** Takes the repository that waits for longest to be pulled, if there is one. */
 export async function takeRepository(sql: Queryable): Promise<TakenRepository | undefined> {
   const [taken] = await sql<TakenRepository[]>`
@@ -148,7 +155,7 @@ export async function takeRepository(sql: Queryable): Promise<TakenRepository | 
       lease_until = now() + make_interval(secs => ${PULL_LEASE_SECONDS})
     where deployment_id = (
       select deployment_id from source_repositories
-      where pull_due_at <= now() and (lease_until is null or lease_until < now())
+      where ${isPullDue(sql)}
       order by pull_due_at limit 1 for update skip locked)
     returning deployment_id, url, ref, directory, lease_id, sealed_credential, pull_asked_by`
   return taken

@@ -28,13 +28,22 @@ export interface TakenCase {
   readonly crewAutomationId: string
 }
 
+const isDue = (sql: Queryable) => sql`(
+  (state = 'queued' and available_at <= now()) or (state = 'running' and lease_expires_at < now()))`
+
+/** The condition under which a worker has a case to perform, or an evaluation to end. */
+export const hasDueCases = (sql: Queryable) => sql`
+  (exists (select from evaluation_runs where ${isDue(sql)})
+    or exists (select from evaluations e where finished_at is null and not exists (
+      select from evaluation_runs
+      where evaluation_id = e.id and state in ('queued', 'running'))))`
+
 /** Takes runs of cases, of each evaluation in turn. */
 export async function takeCases(sql: Queryable, limit: number): Promise<TakenCase[]> {
   return sql<TakenCase[]>`
     with due as (
       select id from evaluation_runs
-      where (state = 'queued' and available_at <= now())
-        or (state = 'running' and lease_expires_at < now())
+      where ${isDue(sql)}
       order by position, evaluation_id limit ${limit} for update skip locked),
     taken as (
       update evaluation_runs r set state = 'running', attempt = attempt + 1,

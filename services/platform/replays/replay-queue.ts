@@ -20,13 +20,19 @@ export interface TakenReplay {
   readonly crewAutomationId: string
 }
 
+const isDue = (sql: Queryable) => sql`(
+  (state = 'queued' and available_at <= now()) or (state = 'running' and lease_expires_at < now()))`
+
+/** The condition under which a worker has a run to perform again. */
+export const hasDueReplays = (sql: Queryable) => sql`
+  exists (select from replay_runs where ${isDue(sql)})`
+
 /** Takes runs that are to be performed again, of each replay in turn. */
 export async function takeReplays(sql: Queryable, limit: number): Promise<TakenReplay[]> {
   return sql<TakenReplay[]>`
     with due as (
       select replay_id, run_id from replay_runs
-      where (state = 'queued' and available_at <= now())
-        or (state = 'running' and lease_expires_at < now())
+      where ${isDue(sql)}
       order by position, replay_id limit ${limit} for update skip locked),
     taken as (
       update replay_runs r set state = 'running', attempt = attempt + 1,

@@ -50,6 +50,10 @@ export interface OutboxLimits {
   readonly retrySeconds?: readonly number[]
 }
 
+/** The condition under which a worker has a line to send. */
+export const hasDueLines = (sql: Queryable) => sql`
+  exists (select from webhook_lines where due_at <= now())`
+
 /**
  * Takes up to `limit` lines that are due; two senders never hold the same one. Organizations take
  * turns, and each webhook has a few on their way only, so that a receiver that hangs delays

@@ -18,8 +18,6 @@ import { LOOK_SECONDS, reconcileCrew } from './reconcile-crew.ts'
 
 /** The crews that one worker looks after at a time; hosts limit how many are built. */
 const CONCURRENCY = 16
-/** Finds crews whose time has come, and covers a lost notification. */
-const POLL_MS = 5000
 /** The wait after trouble that is not the crew's fault. */
 const TROUBLE_SECONDS = 30
 
@@ -31,12 +29,12 @@ const NO_HOST =
 interface ReconcilerDeps extends Omit<CrewDeps, 'host'> {
   /** Undefined where nothing can run crews. */
   readonly host: CrewHost | undefined
-  /** @default 5_000 */
   readonly pollMs?: number
 }
 
 /** A reconciler that runs. */
 export interface Reconciler {
+  readonly wake: () => void
   /** Lets go of all crews, and stops the host. */
   stop(): Promise<void>
 }
@@ -46,7 +44,7 @@ export interface Reconciler {
  * one, when a run waits for one that sleeps, and every minute. Each is looked after by one worker
  * at a time.
  */
-export function startReconciler({ pollMs = POLL_MS, ...deps }: ReconcilerDeps): Reconciler {
+export function startReconciler({ pollMs, ...deps }: ReconcilerDeps): Reconciler {
   const { sql, log, host } = deps
   const passes = new Map<string, () => void>()
   const loop = startLoop<LeasedCrew>({
@@ -63,7 +61,7 @@ export function startReconciler({ pollMs = POLL_MS, ...deps }: ReconcilerDeps): 
     },
     putBack: (crew) => releaseCrew(sql, crew, 0),
     concurrency: CONCURRENCY,
-    pollMs,
+    ...(pollMs === undefined ? {} : { pollMs }),
     log,
   })
   const { wake } = loop
@@ -75,6 +73,7 @@ export function startReconciler({ pollMs = POLL_MS, ...deps }: ReconcilerDeps): 
   const changes = { channel: 'crew_deployments', hear: changed, onOpen: wake, log }
   const stopListening = listen(sql, changes)
   return {
+    wake,
     async stop() {
       stopListening()
       await loop.stop(0)

@@ -76,6 +76,7 @@ export function startCrews({ config, source, log, sql, registry }: Crews): Recon
     onFailed: registerCrewMetrics(registry, () => countCrews(sql)),
   })
   return {
+    wake: reconciler.wake,
     async stop() {
       await Promise.all([looking?.stop(), upkeep?.stop(), reconciler.stop()])
     },

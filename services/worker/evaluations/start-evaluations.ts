@@ -7,7 +7,6 @@ import { performCase } from './perform-case.ts'
 
 /** The cases that a worker performs at a time, beside the runs of its queue. */
 const CONCURRENCY = 2
-const POLL_MS = 5000
 
 /** Performs the cases of evaluations for as long as there are some, in a lane of their own. */
 export function startEvaluations(deps: AloneDeps) {
@@ -22,12 +21,12 @@ export function startEvaluations(deps: AloneDeps) {
     run: (taken, signals) => performCase(deps, taken, signals),
     putBack: (taken) => putBackCase(sql, taken),
     concurrency: CONCURRENCY,
-    pollMs: POLL_MS,
     log,
   })
   const { wake } = loop
   const stopListening = listen(sql, { channel: 'evaluation_queued', hear: wake, onOpen: wake, log })
   return {
+    wake,
     async stop(drainMs: number): Promise<void> {
       stopListening()
       await loop.stop(drainMs)

@@ -12,8 +12,6 @@ import type { workerEnv } from '../env.ts'
 import { startLoop } from '../run/loop.ts'
 import { pullRepository } from './pull-repository.ts'
 
-/** A pull is told of at once: this covers a lost notification, and a lost worker. */
-const POLL_MS = 10_000
 /** Each takes room on the disk. */
 const CONCURRENCY = 1
 const PROGRAMS = '/usr/local/bin:/usr/bin:/bin'
@@ -30,7 +28,7 @@ interface Pulls {
 }
 
 /** Pulls the repositories of automations as soon as somebody asks for it. */
-export function startPulls({ config, source, sql, log }: Pulls): { stop(): Promise<void> } {
+export function startPulls({ config, source, sql, log }: Pulls) {
   const deps = {
     sql,
     log,
@@ -50,13 +48,13 @@ export function startPulls({ config, source, sql, log }: Pulls): { stop(): Promi
     run: (taken, { pause }) => pullRepository(deps, taken, pause),
     putBack: (taken) => putBackPull(sql, taken),
     concurrency: CONCURRENCY,
-    pollMs: POLL_MS,
     log,
   })
   const { wake } = loop
   const stopListening = listen(sql, { channel: 'source_pull', hear: wake, onOpen: wake, log })
   return {
-    async stop() {
+    wake,
+    async stop(): Promise<void> {
       stopListening()
       await loop.stop(0)
     },

@@ -6,7 +6,6 @@ import type { ReplayDeps } from './perform-replay.ts'
 
 /** The runs that a worker performs again at a time, beside those of its queue. */
 const CONCURRENCY = 2
-const POLL_MS = 5000
 
 /** Performs runs again for as long as there are some, in a lane of their own. */
 export function startReplays(deps: ReplayDeps) {
@@ -16,12 +15,12 @@ export function startReplays(deps: ReplayDeps) {
     run: (taken, signals) => performReplay(deps, taken, signals),
     putBack: (taken) => putBackReplay(sql, taken),
     concurrency: CONCURRENCY,
-    pollMs: POLL_MS,
     log,
   })
   const { wake } = loop
   const stopListening = listen(sql, { channel: 'replay_queued', hear: wake, onOpen: wake, log })
   return {
+    wake,
     async stop(drainMs: number): Promise<void> {
       stopListening()
       await loop.stop(drainMs)

@@ -5,6 +5,8 @@ import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** For queues of which `start-chores.ts` knows when they have something. */
+const QUIET_MS = 600_000
 /** The pause after a look that failed. */
 const RETRY_MS = 2000
 /**
@@ -27,8 +29,8 @@ export interface LoopDeps<Work> {
   /** Puts back what was taken and not begun. */
   readonly putBack: (work: Work) => Promise<unknown>
   readonly concurrency: number
-  /** The longest time between two looks at the queue. */
-  readonly pollMs: number
+  /** The longest time between two looks at the queue. @default long: a chore looks instead */
+  readonly pollMs?: number
   /**
    * The time for which places that become free wait for others, up to a half of all, while there is
    * more work than places: one look fills them all. @default 0
@@ -60,7 +62,7 @@ export interface Loop {
 
 /** Takes work from a queue for as long as there is some and the worker has capacity. */
 export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
-  const { concurrency, pollMs, log } = deps
+  const { concurrency, pollMs = QUIET_MS, log } = deps
   const running = new Set<Promise<unknown>>()
   const { signals, end } = createSignals(concurrency)
   const bell = createBell()

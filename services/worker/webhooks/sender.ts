@@ -14,8 +14,6 @@ import { sendLine } from './send-line.ts'
 
 /** The lines that one worker sends at a time. */
 const CONCURRENCY = 16
-/** Covers a lost notification. */
-const POLL_MS = 10_000
 /** Finds what became due again, while something waits. */
 const RETRIES_MS = 2000
 const TRY_MS = 15_000
@@ -34,12 +32,12 @@ export interface SenderDeps {
   readonly limits?: OutboxLimits
   /** @default 15_000 */
   readonly tryMs?: number
-  /** @default 10_000 */
   readonly pollMs?: number
 }
 
 /** A sender that runs. */
 export interface WebhookSender {
+  readonly wake: () => void
   /** Takes nothing more; what is on its way after `drainMs` is sent again by another sender. */
   stop(drainMs: number): Promise<void>
 }
@@ -51,7 +49,7 @@ export function startWebhookSender({
   guard,
   onAttempt,
   tryMs = TRY_MS,
-  pollMs = POLL_MS,
+  pollMs,
   limits = { leaseSeconds: LEASE_SECONDS },
   ...secrets
 }: SenderDeps): WebhookSender {
@@ -66,12 +64,13 @@ export function startWebhookSender({
     run: (line, signals) => sendLine(deps, line, signals),
     putBack: (line) => releaseLine(sql, line),
     concurrency: CONCURRENCY,
-    pollMs,
+    ...(pollMs === undefined ? {} : { pollMs }),
     log,
   })
   const { wake } = loop
   const stopListening = listen(sql, { channel: 'webhook_due', hear: wake, onOpen: wake, log })
   return {
+    wake,
     async stop(drainMs) {
       stopListening()
       await loop.stop(drainMs)

@@ -40,6 +40,7 @@ export function startWebhooks({ sql, log, config, onAttempt }: Webhooks): Webhoo
     log,
   })
   return {
+    wake: sender.wake,
     async stop(drainMs) {
       await Promise.all([sender.stop(Math.min(drainMs, DRAIN_MS)), retention.stop()])
     },

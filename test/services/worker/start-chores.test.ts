@@ -1,9 +1,15 @@
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { removeAutomation } from '../../../services/platform/crews/automation-life.ts'
+import { hasDueCrews } from '../../../services/platform/crews/crew-leases.ts'
+import { hasDuePulls } from '../../../services/platform/crews/source-repositories.ts'
+import { hasDueCases } from '../../../services/platform/evaluations/evaluation-queue.ts'
+import { hasDueReplays } from '../../../services/platform/replays/replay-queue.ts'
 import { takeRuns } from '../../../services/platform/runs/run-queue.ts'
+import { hasDueLines } from '../../../services/platform/webhooks/webhook-outbox.ts'
 import { noTracing } from '../../../services/worker/run/run-trace.ts'
 import { listChores, startChores } from '../../../services/worker/start-chores.ts'
+import type { Lane } from '../../../services/worker/start-chores.ts'
 import { seedAutomation } from '../../support/platform.ts'
 import { useDatabase } from '../../support/use-database.ts'
 import { silent } from './harness.ts'
@@ -11,7 +17,7 @@ import { silent } from './harness.ts'
 const at = useDatabase()
 
 /** Begins with the chores at once, and keeps each statement that they send. */
-function openChores() {
+function openChores(more: readonly Lane[] = []) {
   const statements: string[] = []
   const transform = { column: { from: postgres.toCamel }, undefined: null }
   const sql = postgres(at.url, {
@@ -20,18 +26,26 @@ function openChores() {
     debug: (_, query) => void statements.push(query),
   })
   const config = { QUEUED_RUNS_MAX: 0, SECRET_KEY_BASE: 'k'.repeat(32) }
-  const deps = { sql, log: silent, tracing: noTracing, prices: [], config }
+  const conditions = [hasDueCrews, hasDuePulls, hasDueCases, hasDueReplays, hasDueLines]
+  const woken: string[] = []
+  const known = conditions.map((isDue) => ({
+    name: isDue.name,
+    isDue,
+    wake: () => void woken.push(isDue.name),
+  }))
+  const lanes = [...known, ...more]
+  const deps = { sql, log: silent, tracing: noTracing, prices: [], lanes, config }
   const chores = startChores(sql, listChores(deps), silent)
   const close = async () => {
     await chores.stop()
     await sql.end()
   }
-  return { statements, sql, close }
+  return { statements, woken, sql, close }
 }
 
 describe('what a worker does by the clock', () => {
   it('is asked for in one statement while nothing is due, and so is the queue', async () => {
-    const { statements, sql, close } = openChores()
+    const { statements, woken, sql, close } = openChores()
     const channel = 'queue_00000000-0000-4000-8000-000000000001'
     const look = () => takeRuns(sql, 10, { channel, onEmpty: () => {} })
     await look()
@@ -45,6 +59,15 @@ describe('what a worker does by the clock', () => {
     expect(statements.filter((each) => !each.includes('look_at_queue'))).toEqual([
       expect.stringContaining('select json_build_array'),
     ])
+    expect(woken).toEqual([])
+  })
+
+  it('wakes the loops of which something is due, for what they did not hear of', async () => {
+    let wake = (): void => {}
+    const isWoken = new Promise<void>((resolve) => (wake = resolve))
+    const { close } = openChores([{ name: 'a loop', isDue: (sql) => sql`true`, wake }])
+    await isWoken
+    await close()
   })
 
   it('is done when it is due', async () => {

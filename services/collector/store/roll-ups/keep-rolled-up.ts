@@ -1,3 +1,4 @@
+import type { Bells } from '../../../shared/bell.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
@@ -10,6 +11,7 @@ import type { CollectorMetrics } from '../../observability/metrics.ts'
 import { pause } from '../../../shared/pause.ts'
 import type { Price } from '../../../shared/prices/price-table.ts'
 import { takeTurns } from '../take-turns.ts'
+import type { Rest } from '../take-turns.ts'
 import { openTurns, takeTurn } from './roll-up-turn.ts'
 import type { Turn } from './roll-up-turn.ts'
 
@@ -22,6 +24,7 @@ interface RollUpOptions {
   readonly cold: ColdDays | undefined
   readonly metrics: CollectorMetrics
   readonly health: Health
+  readonly bells: Bells
   readonly log: Log
   readonly signal: AbortSignal
 }
@@ -35,7 +38,7 @@ const IN_TIME_MS = 900
 const AFTER_FAILURE_MS = 2000
 /** A turn that takes longer is planned anew; to plan takes some 20 ms. */
 const SLOW_MS = 1000
-const LAG_MS = 1000
+const LAG_MS = 5000
 /** From this age of the oldest note on it rests less. */
 const BEHIND_MS = 1000
 const REST_BEHIND = 0.25
@@ -78,11 +81,10 @@ function createBringer({ sql, cold, log }: RollUpOptions): Bringer {
   }
 }
 
-/** Returns the milliseconds to rest. */
 async function takeMeasuredTurn(
   session: Session,
-  { metrics, bringBack }: RollUpOptions & { readonly bringBack: Bringer },
-): Promise<number> {
+  { metrics, bells, bringBack }: RollUpOptions & { readonly bringBack: Bringer },
+): Promise<Rest> {
   const started = performance.now()
   const turn = await takeTurn(session)
   bringBack(turn.archived)
@@ -91,7 +93,9 @@ async function takeMeasuredTurn(
   if (ms > SLOW_MS) await session.query('discard plans')
   metrics.rolledUpTraces.inc(turn.traces)
   if (turn.traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
-  return restAfter(turn, ms)
+  // The texts of these traces, and the sums of their days, can be taken now.
+  if (turn.traces > 0) bells.ring()
+  return { restMs: restAfter(turn, ms), isIdle: turn.isDone }
 }
 
 /** How long to rest after a turn that took so many milliseconds. */

@@ -30,7 +30,9 @@ const BATCH = 16
 export interface Extraction {
   /** Spans whose texts were read. */
   readonly spans: number
-  /** True when there was nothing to do, or another collector does it. */
+  /** False when another collector does it. */
+  readonly isLeader: boolean
+  /** True when there was nothing to do. */
   readonly isDone: boolean
   /** The age of what was read: how long its texts could not be found. */
   readonly lagMs: number
@@ -72,7 +74,8 @@ export async function takeExtraction(session: ExtractionSession): Promise<Extrac
     const spans = notes && notes[4] !== 't' ? await extract(session, notedIn(notes)) : 0
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
-    return { spans, isDone: notes === undefined, lagMs: Number(notes?.[3] ?? 0) }
+    const lagMs = Number(notes?.[3] ?? 0)
+    return { spans, isLeader: lock !== undefined, isDone: notes === undefined, lagMs }
   } catch (error) {
     if (session.isOpen()) await session.query('rollback')
     throw error

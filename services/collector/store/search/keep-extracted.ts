@@ -1,3 +1,4 @@
+import type { Bells } from '../../../shared/bell.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { toError } from '../../../shared/errors.ts'
@@ -13,6 +14,7 @@ interface ExtractionOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
   readonly metrics: CollectorMetrics
+  readonly bells: Bells
   readonly log: Log
   readonly signal: AbortSignal
   readonly writingShare: Pick<WritingShare, 'look'>
@@ -47,7 +49,8 @@ export function keepExtracted(options: ExtractionOptions): Promise<void> {
       const started = performance.now()
       const extraction = await takeExtraction(session)
       metrics.extractedTexts.inc(extraction.spans)
-      return restAfter(extraction, performance.now() - started, writingShare.look())
+      const restMs = restAfter(extraction, performance.now() - started, writingShare.look())
+      return { restMs, isIdle: extraction.isLeader && extraction.isDone }
     },
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the texts of spans are not up to date',
@@ -56,7 +59,7 @@ export function keepExtracted(options: ExtractionOptions): Promise<void> {
 
 /** How long to rest after a turn that took so many milliseconds, with writers this busy. */
 export function restAfter(
-  { isDone, lagMs }: Extraction,
+  { isDone, lagMs }: Omit<Extraction, 'isLeader'>,
   workedMs: number,
   writingShare: number,
 ): number {

@@ -1,3 +1,4 @@
+import type { Bells } from '../../../shared/bell.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import { connectDatabase } from '../../../shared/postgres/database.ts'
 import type { Database, Transaction } from '../../../shared/postgres/database.ts'
@@ -39,7 +40,9 @@ const BATCH_SPANS = 5000
  * It rests after each transaction for as long as that took, so that it takes less than half of one
  * of the server's cores.
  */
-export async function keepExpired(options: ExpiryOptions): Promise<void> {
+export async function keepExpired(
+  options: ExpiryOptions & { readonly bells: Bells },
+): Promise<void> {
   const { address, organizationRetention } = options
   if (organizationRetention.size === 0) return
   const limits = { max: 1, statementTimeoutMs: STATEMENT_MS, plansEachTime: true }
@@ -52,7 +55,7 @@ export async function keepExpired(options: ExpiryOptions): Promise<void> {
     },
     async take({ sql }) {
       await expireOrganizations(sql, { ...options, guards })
-      return HOUR_MS
+      return { restMs: HOUR_MS, isIdle: false }
     },
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'expired spans of organizations are not deleted',

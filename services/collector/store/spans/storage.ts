@@ -1,3 +1,4 @@
+import type { Bells } from '../../../shared/bell.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Clock } from '../clock.ts'
@@ -24,6 +25,8 @@ interface StorageOptions {
   readonly address: DatabaseAddress
   readonly partitions: Partitions
   readonly memory: Memory
+  /** They ring after each commit. */
+  readonly bells: Bells
   readonly health: Health
   readonly metrics: CollectorMetrics
   readonly log: Log
@@ -64,6 +67,7 @@ export function createStorage(options: StorageOptions): Storage {
     onWritten(written, facts) {
       countWritten(metrics, written, facts)
       writingShare.note(facts.seconds)
+      options.bells.ring()
       metrics.lastCommit.set(clock.now() / 1000)
     },
   })
