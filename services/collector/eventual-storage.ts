@@ -161,15 +161,8 @@ async function openStorage(
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
-  const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
   const { writingShare } = storage
-  const atCoordinator = { ...background, address: ddl, version, writingShare }
-  const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
-  const leaders = [keepRolledUp, watchRollUps, keepDaysSummed, keepExpired, ...extraction]
-  const running = Promise.all([
-    ...jobs.map((run) => run(background)),
-    ...[followReplica, watchRevocations, ...leaders].map((run) => run(atCoordinator)),
-  ])
+  const running = runBeside({ ...background, version, writingShare }, search)
   return {
     storage,
     search,
@@ -179,4 +172,23 @@ async function openStorage(
       await sql.end({ timeout: 1 })
     },
   }
+}
+
+type Beside = Parameters<typeof maintainHourly>[0] &
+  Parameters<typeof keepRolledUp>[0] &
+  Parameters<typeof keepExtracted>[0] &
+  Parameters<typeof keepExpired>[0] &
+  Parameters<typeof followReplica>[0] &
+  Parameters<typeof watchRevocations>[0]
+
+/** Does what is done beside the writing, until the signal. */
+async function runBeside(background: Beside, search: SearchState): Promise<void> {
+  const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
+  const atCoordinator = { ...background, address: background.ddl }
+  const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
+  const leaders = [keepRolledUp, watchRollUps, keepDaysSummed, keepExpired, ...extraction]
+  await Promise.all([
+    ...jobs.map((run) => run(background)),
+    ...[followReplica, watchRevocations, ...leaders].map((run) => run(atCoordinator)),
+  ])
 }

@@ -27,7 +27,7 @@ describe('a collector to which nothing comes', () => {
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
   })
 
-  it('looks at once when something was committed, also meanwhile, and often for a while', async () => {
+  it('looks at once when something was committed, then often for a while', async () => {
     const { bell, waited } = open()
     await waited()
     await waited()
