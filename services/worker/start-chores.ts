@@ -9,6 +9,7 @@ import {
 import { hasEndedCalls, settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { appendLeaves, hasNewLeaves } from '../platform/receipts/append-leaves.ts'
 import { hasUnsignedLeaves, signHead } from '../platform/receipts/sign-heads.ts'
+import { hasDueReleases, watchReleases } from '../platform/projects/watch-releases.ts'
 import { createQueueRoom } from '../platform/runs/queue-room.ts'
 import { expireApprovals, hasExpiredApprovals } from '../platform/runs/run-approvals.ts'
 import { hasSweptContents, sweepContents } from '../platform/runs/run-contents.ts'
@@ -71,6 +72,7 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
     chore('looking for schedules', hasDueSchedules, () => runDueSchedules(sql, { queue })),
     chore('putting batches into the queue', hasDueBatches, () => queueBatches(sql, queue)),
     chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql)),
+    chore('comparing versions', hasDueReleases, () => watchReleases(sql, prices)),
     chore('deciding what waited too long', hasExpiredApprovals, () => expireApprovals(sql)),
     chore('resuming runs that waited for others', hasEndedCalls, () => settleCalledRuns(sql)),
     chore('deleting automations', hasRemovedAutomations, () => deleteRemovedAutomation(sql)),

@@ -10,15 +10,27 @@ const WAIT_SECONDS_MAX = 3600
 const TRIES_MAX = 36
 const PROBLEM_MAX = 1000
 
-/** A mail about a change of state that is to be sent. */
-export interface AlertMail extends Omit<AlertChange, 'at'> {
+/** A mail that is to be sent. */
+export interface AlertMail {
   readonly id: string
-  readonly alertId: string
   /** null: the person is no member any more, or has no address. */
   readonly to: string | null
-  readonly name: string
   readonly organization: string
   readonly at: Date
+  readonly runs: AlertChange['runs']
+  /** The change of state that it is about; null: a version that was taken back. */
+  readonly change:
+    | (Omit<AlertChange, 'id' | 'at' | 'runs'> & {
+        readonly alertId: string
+        readonly name: string
+      })
+    | null
+  readonly rollback: {
+    readonly projectId: number
+    readonly project: string
+    readonly number: number
+    readonly text: string
+  } | null
 }
 
 /** Takes a few mails that are due; two services never have the same one at a time. */
@@ -30,13 +42,18 @@ export const takeAlertMails = (sql: Queryable): Promise<AlertMail[]> => sql<Aler
       select id from alert_mails where ended_at is null and due_at <= now()
       order by due_at limit ${TAKEN_MAX} for update skip locked)
     returning *)
-  select t.id, a.id as alert_id, a.name, o.name as organization, c.state, c.at, c.value, c.samples,
-    c.watches, c.threshold::float8 as threshold, c.runs,
+  select t.id, o.name as organization, coalesce(c.at, r.at) as at, coalesce(c.runs, r.runs) as runs,
+    case when a.id is not null then json_build_object('alertId', a.id, 'name', a.name,
+      'state', c.state, 'value', c.value, 'samples', c.samples, 'watches', c.watches,
+      'threshold', c.threshold) end as change,
+    case when r.id is not null then json_build_object('projectId', p.id, 'project', p.name,
+      'number', r.number, 'text', r.text) end as rollback,
     (select u.email from users u where u.id = t.user_id and u.disabled_at is null and exists (
       select from memberships where user_id = u.id and organization_id = o.id)) as to
-  from taken t join alert_changes c on c.id = t.change_id join alerts a on a.id = c.alert_id
-  join organizations o on o.id = a.organization_id
-  order by c.at, t.id`
+  from taken t left join alert_changes c on c.id = t.change_id left join alerts a on a.id = c.alert_id
+  left join release_rollbacks r on r.id = t.rollback_id left join projects p on p.id = r.project_id
+  join organizations o on o.id = coalesce(a.organization_id, r.organization_id)
+  order by at, t.id`
 
 /** Stores that a mail was sent, or is not to be sent. */
 export async function endAlertMail(sql: Queryable, id: string): Promise<void> {

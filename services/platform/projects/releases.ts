@@ -4,6 +4,9 @@ import { AppError } from '../../shared/errors.ts'
 import { inputNames } from '../definitions/crew-inputs.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { moveAutomations } from './project-automations.ts'
+import type { Standing } from './release-standing.ts'
+import { DEFAULT_ROLLBACK, readRollbackRule } from './rollback-rules.ts'
+import type { RollbackRule } from './rollback-rules.ts'
 import type { ProjectKey, VersionKey } from './projects.ts'
 
 /** How many of the newest runs of each version are compared. */
@@ -14,12 +17,16 @@ export interface Share {
   readonly percent: number
   /** The input by whose value; null: the call's Idempotency-Key or, without one, chance. */
   readonly stickyInput: string | null
+  /** When it is taken back without a person; null: never. @default DEFAULT_ROLLBACK */
+  readonly rollback?: RollbackRule | null
 }
 
 /** A version that takes a share of the calls. */
-export interface SharedVersion extends Share {
+export interface SharedVersion extends Required<Share> {
   readonly number: number
   readonly startedAt: Date
+  /** What the last look found; null: there was none. */
+  readonly standing: Standing | null
 }
 
 /** What the automations of a project run. */
@@ -42,7 +49,8 @@ export async function findRelease(
           and d.tests_project_id is null
         order by d.id limit 1) as running,
       (select json_build_object('number', v.number, 'percent', r.share,
-          'stickyInput', r.sticky_input, 'startedAt', r.started_at)
+          'stickyInput', r.sticky_input, 'startedAt', r.started_at, 'rollback', r.rollback,
+          'standing', r.standing)
         from releases r join project_versions v on v.id = r.version_id
         where r.project_id = ${projectId} and r.organization_id = ${organizationId}) as shared`
   const { running, shared } = found
@@ -57,7 +65,7 @@ export async function findRelease(
 export async function releaseVersion(
   sql: Queryable,
   key: VersionKey,
-  { percent, stickyInput }: Share,
+  { percent, stickyInput, rollback = DEFAULT_ROLLBACK }: Share,
 ): Promise<void> {
   const { organizationId, projectId, number } = key
   await inTransaction(sql, async (tx) => {
@@ -76,14 +84,19 @@ export async function releaseVersion(
       )
     }
     if (stickyInput !== null) requireInput(definition, stickyInput)
+    const rule = rollback && (await readRollbackRule(tx, organizationId, rollback))
     const release = { projectId, organizationId, versionId: id, share: percent, stickyInput }
     // What is compared begins anew with another version, and not with another share.
     await tx`
-      insert into releases ${tx(release)}
-      on conflict (project_id) do update set version_id = excluded.version_id,
-        share = excluded.share, sticky_input = excluded.sticky_input,
-        started_at = case when releases.version_id = excluded.version_id
-          then releases.started_at else now() end`
+      delete from releases where project_id = ${projectId} and version_id <> ${id}`
+    await tx`
+      insert into releases ${tx({ ...release, rollback: rule && tx.json({ ...rule }) })}
+      on conflict (project_id) do update set share = excluded.share,
+        sticky_input = excluded.sticky_input, rollback = excluded.rollback,
+        share_since = case when releases.share = excluded.share
+          and releases.sticky_input is not distinct from excluded.sticky_input
+          then releases.share_since else now() end,
+        revision = releases.revision + 1, looked_at = null`
   })
 }
 
@@ -138,6 +151,32 @@ async function getReleasable(
     (!isPublished && `Version ${number} is a draft. Publish it first.`) ||
     (running === null && 'The project has no automation that could run it.')
   if (refusal) throw new AppError('conflict', refusal)
+  return found
+}
+
+/** A version that was taken back without a person. */
+export interface Rollback {
+  readonly number: number
+  /** The version that takes all calls again. */
+  readonly running: number
+  readonly percent: number
+  readonly at: Date
+  /** Why, in sentences. */
+  readonly text: string
+  readonly standing: Standing
+  /** The worst ones. */
+  readonly runs: readonly { readonly kickoff_id: string; readonly automation_id: string }[]
+}
+
+/** Returns the last version that was taken back; undefined when none was. */
+export async function findLastRollback(
+  sql: Queryable,
+  { organizationId, projectId }: ProjectKey,
+): Promise<Rollback | undefined> {
+  const [found] = await sql<Rollback[]>`
+    select number, running, percent, at, text, standing, runs from release_rollbacks
+    where project_id = ${projectId} and organization_id = ${organizationId}
+    order by at desc, id limit 1`
   return found
 }
 

@@ -1,16 +1,12 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { findPrice } from '../../shared/prices/find-price.ts'
+import { costOfModels } from '../../shared/prices/find-price.ts'
+import type { ModelUse } from '../../shared/prices/find-price.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
 import { listOwnPrices } from '../budgets/model-prices.ts'
 import { digestOf, saltedHash } from './receipt-documents.ts'
 
-/** The tokens that the calls of a model took in a run. */
-interface ModelUse {
-  readonly model: string
+interface CalledModel extends ModelUse {
   readonly calls: number
-  readonly input_tokens: number
-  readonly cached_input_tokens: number
-  readonly output_tokens: number
 }
 
 interface Decision {
@@ -35,7 +31,7 @@ interface EndedRun {
   readonly startedAt: Date | null
   readonly finishedAt: Date
   readonly steps: Readonly<Record<string, number>>
-  readonly models: readonly ModelUse[]
+  readonly models: readonly CalledModel[]
   readonly decisions: readonly Decision[]
 }
 
@@ -107,7 +103,7 @@ export function runLeaf(run: EndedRun, salt: Buffer, { versions, prices }: RunFa
     models: run.models,
     input_tokens: run.usage?.inputTokens ?? null,
     output_tokens: run.usage?.outputTokens ?? null,
-    cost_usd: costOf(run, prices),
+    cost_usd: costOfRun(run, prices)?.toFixed(6) ?? null,
     decisions: run.decisions.map((each) => ({
       decision: each.decision,
       decided_at: each.decided_at && new Date(each.decided_at).toISOString(),
@@ -125,17 +121,5 @@ export const starterOf = (run: Pick<EndedRun, 'starterId' | 'starterName'>) =>
     ? null
     : { id: run.starterId, name: run.starterName }
 
-/** Returns dollars by the prices of the end; null where a model has no price. */
-function costOf(run: EndedRun, prices: readonly Price[]): string | null {
-  const organization = String(run.organizationId)
-  let microdollars = 0
-  for (const { model, ...tokens } of run.models) {
-    const price = findPrice(prices, { model, organization, at: run.finishedAt })
-    if (!price) return null
-    const { input, output = 0, cached = input } = price
-    const cachedTokens = Math.min(tokens.cached_input_tokens, tokens.input_tokens)
-    microdollars += (tokens.input_tokens - cachedTokens) * input + cachedTokens * cached
-    microdollars += tokens.output_tokens * output
-  }
-  return (microdollars / 1e6).toFixed(6)
-}
+const costOfRun = ({ models, organizationId, finishedAt }: EndedRun, prices: readonly Price[]) =>
+  costOfModels(models, prices, { organization: String(organizationId), at: finishedAt })

@@ -21,6 +21,7 @@ export const EVENT_TYPES = [
   'budget_exceeded',
   'alert_firing',
   'alert_resolved',
+  'release_rolled_back',
 ] as const
 /** A type of events that the platform itself sends. */
 export type EventType = (typeof EVENT_TYPES)[number]

@@ -28,6 +28,32 @@ export function findPrice(
   return (own ?? found.find((price) => price.organization === undefined))?.perMillion
 }
 
+/** The tokens that the calls of a model took. */
+export interface ModelUse {
+  readonly model: string
+  readonly input_tokens: number
+  readonly cached_input_tokens: number
+  readonly output_tokens: number
+}
+
+/** Returns dollars by the prices of that time; undefined where a model has no price. */
+export function costOfModels(
+  models: readonly ModelUse[],
+  prices: readonly Price[],
+  when: Omit<PricedCall, 'model'>,
+): number | undefined {
+  let microdollars = 0
+  for (const { model, ...tokens } of models) {
+    const price = findPrice(prices, { model, ...when })
+    if (!price) return undefined
+    const { input, output = 0, cached = input } = price
+    const cachedTokens = Math.min(tokens.cached_input_tokens, tokens.input_tokens)
+    microdollars += (tokens.input_tokens - cachedTokens) * input + cachedTokens * cached
+    microdollars += tokens.output_tokens * output
+  }
+  return microdollars / 1e6
+}
+
 /** Micro-dollars for a million tokens are picodollars for a token. */
 const PICODOLLARS_DIGITS = 12
 

@@ -5,6 +5,7 @@ import { toError } from '../../shared/errors.ts'
 import { keepTurning } from '../../shared/keep-turning.ts'
 import type { WebDeps } from '../context.ts'
 import { runPath } from '../console/frame/addresses.ts'
+import { versionPath } from '../console/projects/own-project.ts'
 import type { Mailer } from './mailer.ts'
 
 const LOOK_MS = 5000
@@ -43,18 +44,35 @@ export async function sendAlertMails({ sql, mailer, baseUrl }: MailDeps): Promis
 }
 
 function textOf(mail: Omit<AlertMail, 'to'>, baseUrl: string) {
-  const { name, organization, state, at, watches, value, threshold, samples, runs } = mail
-  const word = state === 'firing' ? 'Firing' : 'Resolved'
+  const { organization, at, runs } = mail
+  const { subject, said, path } = subjectOf(mail)
   const links = runs.map(
     ({ kickoff_id: id, automation_id: automationId }) =>
       baseUrl + runPath({ automationId }, { id }),
   )
   const lines = [
-    `${WATCHES[watches].label}: ${withUnit(watches, value)}, of ${samples} looked at.`,
-    `It fires at ${withUnit(watches, threshold)}.`,
+    ...said,
     `Organization ${organization}, ${at.toISOString()}.`,
-    `${baseUrl}/alerts/${mail.alertId}`,
+    baseUrl + path,
     ...(links.length > 0 ? ['', 'The worst runs:', ...links] : []),
   ]
-  return { subject: `${word}: ${name}`, text: `${lines.join('\n')}\n` }
+  return { subject, text: `${lines.join('\n')}\n` }
+}
+
+function subjectOf({ change, rollback }: Pick<AlertMail, 'change' | 'rollback'>) {
+  if (rollback) {
+    const { project, projectId: id, number, text } = rollback
+    const subject = `Taken back: version ${number} of ${project}`
+    return { subject, said: [text], path: versionPath({ id }, number) }
+  }
+  if (!change) throw new Error('a mail is about a change or a version')
+  const { name, state, watches, value, threshold, samples, alertId } = change
+  return {
+    subject: `${state === 'firing' ? 'Firing' : 'Resolved'}: ${name}`,
+    said: [
+      `${WATCHES[watches].label}: ${withUnit(watches, value)}, of ${samples} looked at.`,
+      `It fires at ${withUnit(watches, threshold)}.`,
+    ],
+    path: `/alerts/${alertId}`,
+  }
 }

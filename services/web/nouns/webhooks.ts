@@ -51,6 +51,7 @@ const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
   budget_exceeded: 'Run waits for a budget',
   alert_firing: 'Alert fires',
   alert_resolved: 'Alert is resolved',
+  release_rolled_back: 'Version is taken back',
   [EVERY_EVENT]: 'Every event',
 }
 const TYPES_MAX = 100
