@@ -18,11 +18,12 @@ export interface Share {
   /** The input by whose value; null: the call's Idempotency-Key or, without one, chance. */
   readonly stickyInput: string | null
   /** When it is taken back without a person; null: never. @default DEFAULT_ROLLBACK */
-  readonly rollback?: RollbackRule | null
+  readonly rollback?: RollbackRule | null | undefined
 }
 
 /** A version that takes a share of the calls. */
-export interface SharedVersion extends Required<Share> {
+export interface SharedVersion extends Share {
+  readonly rollback: RollbackRule | null
   readonly number: number
   readonly startedAt: Date
   /** What the last look found; null: there was none. */

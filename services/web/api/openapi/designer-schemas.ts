@@ -1,5 +1,6 @@
 import { crewDefinitionSchema } from '../../../platform/definitions/crew-definition-schema.ts'
 import { filesBody } from '../designer/import-routes.ts'
+import { MEASURES } from '../../../platform/projects/release-standing.ts'
 import { releaseBody } from '../designer/release-routes.ts'
 import { PROJECT_NAME } from '../../../platform/projects/projects.ts'
 import { PROBLEM_LEVELS } from '../../../platform/projects/crewai/report.ts'
@@ -59,13 +60,31 @@ const problems = list(schema('ImportProblem'))
 
 const perhapsNumber = nullable('number')
 
+const sideFound = closed({ runs: integer, value: perhapsNumber })
+const releaseTest = closed({
+  runs: closed({ running: integer, new: integer }),
+  measures: list(
+    closed({
+      measure: { type: 'string', enum: [...MEASURES] },
+      running: sideFound,
+      new: sideFound,
+      worse_by: closed({ low: { type: 'number' }, high: { type: 'number' } }),
+      allowed: integer,
+    }),
+  ),
+})
+const TESTED =
+  'What the last look found, in percentage points, or percent of the cost of a typical run; ' +
+  'null: none yet. The share is taken back once `worse_by.low` is above `allowed`.'
+
 /** The schemas of what takes the calls of a project. */
 const releaseSchemas = () => ({
   ReleaseRequest: schemaOfBody(
     releaseBody,
     'The share of the calls that a version takes. `sticky_input` names the input by whose ' +
       'value calls are chosen, so that equal ones get the same version; null: the ' +
-      'Idempotency-Key or, without one, chance.',
+      'Idempotency-Key or, without one, chance. `rollback` says by how much the version may be ' +
+      'worse before the share is taken back without a person; null: it never is.',
   ),
   Release: closed({
     running_version: nullable('integer', { description: 'Null: the project has no automation.' }),
@@ -77,6 +96,19 @@ const releaseSchemas = () => ({
           percent: integer,
           sticky_input: nullable('string'),
           started_at: moment,
+          rollback: {
+            oneOf: [
+              { type: 'null' },
+              closed({
+                failure_points: nullable('integer'),
+                cost_percent: nullable('integer'),
+                rating_points: nullable('integer'),
+                error_percent: integer,
+                mail: list(text),
+              }),
+            ],
+          },
+          test: { oneOf: [{ type: 'null' }, releaseTest], description: TESTED },
           runs: list(
             closed({
               version: integer,
@@ -91,6 +123,26 @@ const releaseSchemas = () => ({
       ],
       description:
         'The version that takes a share, and what became of the calls since, by version.',
+    },
+    last_rollback: {
+      oneOf: [
+        { type: 'null' },
+        closed({
+          version: integer,
+          running_version: integer,
+          percent: integer,
+          at: moment,
+          text,
+          test: releaseTest,
+          worst_runs: list(
+            closed({
+              kickoff_id: { type: 'string', format: 'uuid' },
+              automation_id: { type: 'string', format: 'uuid' },
+            }),
+          ),
+        }),
+      ],
+      description: 'The last version whose share was taken back without a person.',
     },
   }),
 })

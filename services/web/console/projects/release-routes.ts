@@ -8,6 +8,7 @@ import { createRoom } from '../frame/room.ts'
 import type { Undo } from '../frame/undo.ts'
 import { getOwnProject, getOwnVersion, projectPath, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
+import { readRollback } from './rollback-section.ts'
 
 /** Gives published versions their share of the calls. */
 export function releaseRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -66,5 +67,5 @@ export function readShare({ var: { form } }: Context<SignedIn>): Share {
   if (percent < 1 || percent > 100) {
     throw new AppError('unprocessable', 'The calls that it takes are a number from 1 to 100.')
   }
-  return { percent, stickyInput: form.get('sticky_input') || null }
+  return { percent, stickyInput: form.get('sticky_input') || null, rollback: readRollback(form) }
 }

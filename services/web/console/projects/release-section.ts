@@ -2,12 +2,18 @@ import { html } from 'hono/html'
 import { inputNames } from '../../../platform/definitions/crew-inputs.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import type { Version } from '../../../platform/projects/project-versions.ts'
-import type { Release, SharedVersion, VersionRuns } from '../../../platform/projects/releases.ts'
+import type {
+  Release,
+  Rollback,
+  SharedVersion,
+  VersionRuns,
+} from '../../../platform/projects/releases.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { count } from '../frame/format.ts'
 import { csrfField, listTable, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { projectPath, versionPath } from './own-project.ts'
+import { rollbackFields, rollbackTestSection, rolledBackSection } from './rollback-section.ts'
 
 /** What may be chosen as the share of a version. */
 const PERCENTS = [1, 5, 10, 25, 50, 100]
@@ -16,6 +22,8 @@ const PERCENTS = [1, 5, 10, 25, 50, 100]
 export interface ReleaseView {
   readonly release: Release
   readonly compared: readonly VersionRuns[]
+  /** The last version that was taken back without a person. */
+  readonly lastRollback?: Rollback | undefined
 }
 
 /** The choice of the calls that a version takes. */
@@ -57,6 +65,7 @@ export function releaseSection(
             ${csrfField(session.csrfToken)}
             ${percentSelect(shared?.number === number ? shared.percent : 100)}
             ${stickySelect(version, shared)}
+            ${rollbackFields(shared?.number === number ? shared : null)}
             <div><button class="button primary">Release</button></div>
           </form>`
     }
@@ -107,10 +116,16 @@ const stickySelect = ({ definition }: Version, shared: SharedVersion | null): Ht
     <span class="hint">Equal values get the same version, also when the share grows.</span>
   </label>`
 
-/** What became of the calls of both versions, side by side; nothing where one takes them all. */
-export function comparisonSection({ release: { shared }, compared }: ReleaseView): Html | string {
-  if (shared === null) return ''
-  return html`<section class="card flush" aria-labelledby="compared">
+/**
+ * What became of the calls of both versions, side by side, and the test of them; where one takes
+ * them all, why another one takes none any more.
+ */
+export function comparisonSection(
+  { release: { running, shared }, compared, lastRollback }: ReleaseView,
+  number: number,
+): Html | string {
+  if (shared === null) return lastRollback?.number === number ? rolledBackSection(lastRollback) : ''
+  return html`${rollbackTestSection(shared, running)}<section class="card flush" aria-labelledby="compared">
     <div class="card-head">
       <h2 id="compared">Calls since</h2>
       <span class="hint">${time(shared.startedAt)}</span>

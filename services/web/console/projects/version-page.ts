@@ -165,7 +165,7 @@ const publishSection = ({ session, version, release }: VersionPage, path: string
 const published = (view: VersionPage): Html =>
   html`<div class="columns side-first">
     <div>
-      ${comparisonSection(view)}
+      ${comparisonSection(view, view.version.number)}
       <section class="card" aria-label="Definition">
         ${view.project.fromSource ? '' : crewGraph(view.version.definition)}
         ${copyable('Definition', definitionText(view.version.definition))}

@@ -7,7 +7,11 @@ import {
 import { findNewestTest } from '../../../platform/projects/draft-tests.ts'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import { deleteDraft, pinDraft, updateDraft } from '../../../platform/projects/project-versions.ts'
-import { compareRuns, findRelease } from '../../../platform/projects/releases.ts'
+import {
+  compareRuns,
+  findLastRollback,
+  findRelease,
+} from '../../../platform/projects/releases.ts'
 import { definitionText, problemsOf } from '../../../platform/projects/proposal-answer.ts'
 import type { VersionKey } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -94,7 +98,9 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 /** What is released; the runs of both versions where they are shown, which is not for drafts. */
 async function readRelease(sql: Database, key: VersionKey, { publishedAt }: OwnVersion['version']) {
   const release = await findRelease(sql, key)
-  return { release, compared: publishedAt === null ? [] : await compareRuns(sql, key, release) }
+  if (publishedAt === null) return { release, compared: [] }
+  const compared = await compareRuns(sql, key, release)
+  return { release, compared, lastRollback: await findLastRollback(sql, key) }
 }
 
 /** The next test begins with the inputs of the newest one. */

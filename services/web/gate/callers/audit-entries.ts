@@ -60,11 +60,11 @@ export function publicationEntry(
 /** Returns an entry of the audit about a version that takes all calls, or a share of them. */
 export const releaseEntry = (
   { projectId, number }: Pick<VersionKey, 'projectId' | 'number'>,
-  { percent, stickyInput }: Share,
+  { percent, stickyInput, rollback }: Share,
 ): AuditEntry => ({
   action: 'version_released',
   target: { kind: 'version', id: `${projectId}/${number}` },
-  after: { project: projectId, version: number, percent, sticky_input: stickyInput },
+  after: { project: projectId, version: number, percent, sticky_input: stickyInput, rollback },
 })
 
 /** Returns an entry of the audit about a version that takes no share of the calls any more. */
