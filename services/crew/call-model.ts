@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { excerpt } from '../platform/crew-contract/event-text.ts'
 import type {
+  CrewFailure,
   CrewMessage,
   LlmCallEvent,
   StepUsage,
@@ -11,7 +12,7 @@ import type { ChatMessage, ContentPart, LlmCall } from './llm-call.ts'
 import { completion } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
-import { stepFailure } from './steps.ts'
+import { failureOf, stepFailure } from './steps.ts'
 import type { Steps } from './steps.ts'
 import { OUTPUT_TOKENS_ASSUMED } from '../platform/budgets/assumed-tokens.ts'
 
@@ -30,26 +31,87 @@ export interface AgentPlace {
   readonly agent: string
 }
 
-/** One call of a model, as a step of its own. */
-interface ModelCall {
+/** Why a model was not asked, or did not answer, so that another one is. */
+type InsteadOf = LlmCallEvent['instead_of']
+
+/** A model among those that an agent may ask. */
+export interface ModelPlace {
+  /** 0: the first one. */
+  readonly by: number
+  readonly insteadOf?: InsteadOf
+}
+
+/** A call of the first of some models that answers. */
+interface ModelCalls {
   readonly steps: Steps
-  readonly llm: Llm
+  readonly llmFor: (model: string) => Llm
   readonly place: AgentPlace
-  readonly request: LlmCall
+  readonly request: Omit<LlmCall, 'model'>
+  /** In the order in which they are asked. */
+  readonly models: readonly [string, ...string[]]
+  /** Those before the one that answered last in this conversation are not asked again. */
+  readonly from: ModelPlace
   /** The path of the step. */
   readonly path: readonly string[]
 }
 
+/** A refusal for which another model may answer: retired, overloaded or down. */
+const PASSED_ON = /^The model at \S+ refused the call with HTTP (?:404|429|5\d\d)\b/
+
+/** Returns true for the failure of a model which another one need not have. */
+const isPassedOn = ({ code, message }: CrewFailure): boolean =>
+  code === 'llm_unreachable' ||
+  code === 'llm_timeout' ||
+  (code === 'llm_rejected' && PASSED_ON.test(message))
+
+/**
+ * Returns an answer, and the place of the model that gave it. Each call is a step of its own: what
+ * it costs, why it failed and what a replay finds in its record are those of its model. Raises the
+ * failure of the last call.
+ */
+export async function callModels(calls: ModelCalls): Promise<Completion & { readonly at: ModelPlace }> {
+  const { models, from, steps, path, request } = calls
+  const pathAt = (by: number) => (by === 0 ? path : [...path, 'fallback', String(by)])
+  // What a former attempt was told is not asked of a model before, which may answer meanwhile.
+  const known = models.findIndex((_, by) => by >= from.by && steps.isRecorded(pathAt(by)))
+  let { insteadOf } = from
+  for (let by = Math.max(from.by, known); ; by += 1) {
+    const model = models[by] ?? models[0]
+    const one = { ...calls, llm: calls.llmFor(model), path: pathAt(by), insteadOf }
+    // What one provider sealed, another one cannot open.
+    const messages = by === 0 ? request.messages : request.messages.map(unsealed)
+    try {
+      const answer = await callModel({ ...one, request: { ...request, model, messages } })
+      return { ...(by === 0 ? answer : unsealed(answer)), at: { by, insteadOf } }
+    } catch (thrown) {
+      const error = failureOf(thrown)
+      if (by >= models.length - 1 || !isPassedOn(error)) throw thrown
+      insteadOf = { model, error }
+    }
+  }
+}
+
+const unsealed = <Said extends Pick<Completion, 'items'>>({ items: _, ...said }: Said) => said
+
+/** One call of a model, as a step of its own. */
+interface ModelCall extends Pick<ModelCalls, 'steps' | 'place' | 'path'> {
+  readonly llm: Llm
+  readonly request: LlmCall
+  readonly insteadOf: InsteadOf
+}
+
 /** Returns the model's answer. Raises the failure of the call. */
-export function callModel({ steps, llm, place, request, path }: ModelCall) {
-  const facts = { kind: 'llm', path, name: request.model, schema: completion } as const
+function callModel({ steps, llm, place, request, path, insteadOf }: ModelCall) {
+  const input = insteadOf && { instead_of: insteadOf }
+  const facts = { kind: 'llm', path, name: request.model, schema: completion, input } as const
   const step = { ...facts, request: toRequest(request), estimate: estimateCall(request) }
   return steps.perform(step, async ({ step: key, parent, signal, use }): Promise<Completion> => {
     const started_at = now()
     const text = steps.reportText({ ...place, step: key })
     const result = await llm.complete(request, signal, text?.hear).finally(() => text?.end())
     const times = { started_at, ended_at: now() }
-    steps.report({ ...describeCall(llm, request, result), ...place, step: key, parent, ...times })
+    const told = { ...describeCall(llm, request, result), ...place, step: key, parent, ...times }
+    steps.report(insteadOf ? { ...told, instead_of: insteadOf } : told)
     if (!result.ok) throw stepFailure(result.failure)
     use({
       input_tokens: result.inputTokens ?? 0,

@@ -58,6 +58,7 @@ export function createReplaySteps({ answers, channel, signal, stopping }: Replay
         open.leave(self)
       }
     },
+    isRecorded: () => false,
     // What took too long did so in the record.
     within: () => steps,
     wait: async () => {},

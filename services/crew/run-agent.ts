@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { excerpt } from '../platform/crew-contract/event-text.ts'
 import type { ToolCallEvent } from '../platform/crew-contract/crew-protocol.ts'
-import { callModel } from './call-model.ts'
-import type { AgentPlace } from './call-model.ts'
+import { callModels } from './call-model.ts'
+import type { AgentPlace, ModelPlace } from './call-model.ts'
 import type { Llm } from './llm.ts'
 import type { ChatMessage, ChatTool, LlmCall, ResponseFormat } from './llm-call.ts'
 import type { Completion } from './llm-answer.ts'
@@ -30,7 +30,9 @@ interface AgentRun {
   /** The path that its steps begin with. @default the task and the agent */
   readonly path?: readonly string[]
   /** The model, and how it is called. */
-  readonly call: Pick<LlmCall, 'model' | 'temperature' | 'max_tokens' | 'reasoning_effort'>
+  readonly call: Pick<LlmCall, 'model' | 'temperature' | 'max_tokens' | 'reasoning_effort'> & {
+    readonly fallbacks?: readonly string[] | undefined
+  }
   readonly llmFor: (model: string) => Llm
   /** The beginning of the conversation. */
   readonly messages: readonly ChatMessage[]
@@ -57,11 +59,13 @@ interface TalkState {
   readonly messages: ChatMessage[]
   /** The calls of the model so far: a part of each step's path. */
   calls: number
+  /** The model that answered last. */
+  model: ModelPlace
 }
 
 /** Opens a conversation with an agent about its task. */
 export function openTalk(run: AgentRun): AgentTalk {
-  const state = { messages: [...run.messages], calls: 0 }
+  const state = { messages: [...run.messages], calls: 0, model: { by: 0 } }
   return {
     async ask(said) {
       if (said !== undefined) state.messages.push({ role: 'user', content: said })
@@ -80,7 +84,8 @@ async function runAgent(run: AgentRun, state: TalkState): Promise<string> {
     const isLast = tools.length > 0 && iteration === maxIterations - 1
     const call = state.calls
     state.calls += 1
-    const answer = await ask(run, messages, { call, isLast, isFirst: iteration === 0 })
+    const answer = await ask(run, state, { call, isLast, isFirst: iteration === 0 })
+    state.model = answer.at
     const { text, toolCalls: asked = [] } = answer
     if (asked.length === 0 && text !== '') return text
     if (isLast) throw iterationsSpent(run, answer)
@@ -99,19 +104,20 @@ async function runAgent(run: AgentRun, state: TalkState): Promise<string> {
 
 function ask(
   run: AgentRun,
-  messages: readonly ChatMessage[],
+  { messages, model: from }: Readonly<TalkState>,
   { call, isLast, isFirst }: { call: number; isLast: boolean; isFirst: boolean },
-): Promise<Completion> {
+): Promise<Awaited<ReturnType<typeof callModels>>> {
   const { steps, place, tools, format, llmFor } = run
+  const { model, fallbacks = [], ...how } = run.call
   const plain = format ? { response_format: format } : {}
   const offered =
     tools.length === 0
       ? plain
       : { tools: tools.map(toChatTool), ...(isLast ? { tool_choice: 'none' as const } : {}) }
   const notes = isLast && !isFirst ? [{ role: 'user', content: LAST_CALL }] : []
-  const request = { ...run.call, messages: [...messages, ...notes], ...offered }
+  const request = { ...how, messages: [...messages, ...notes], ...offered }
   const path = [...pathOf(run), 'llm', String(call)]
-  return callModel({ steps, llm: llmFor(run.call.model), place, request, path })
+  return callModels({ steps, llmFor, place, request, path, models: [model, ...fallbacks], from })
 }
 
 const pathOf = ({ path, place }: AgentRun): readonly string[] => path ?? [place.task, place.agent]

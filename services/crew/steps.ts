@@ -83,6 +83,8 @@ export interface Steps {
     step: Step<Result>,
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result>
+  /** Returns true for a step that finished in a former attempt. */
+  isRecorded(path: readonly string[]): boolean
   /** These steps, whose acts also end when a limit aborts; its reason fails what goes on. */
   within(limit: AbortSignal): Steps
   /** Waits. Raises as `perform` does when the run is over or to be handed over. */
@@ -155,6 +157,7 @@ export function createSteps(options: StepsOptions): Steps {
       if (known.usage) open.use(step.path, known.usage)
       return known.result
     },
+    isRecorded: (path) => recorded.has(stepKey(base, path)),
     within: (limit) => limitSteps(steps, limit),
     async wait(ms) {
       await pause(AbortSignal.any([options.signal, stopping]), ms)

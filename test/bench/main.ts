@@ -28,6 +28,8 @@ test/bench/README.md has the method.
                    choose some: plain, journal, budget, row, long-plain, long-journal
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
+  rollback         versions that are taken back by their test: how often by mistake, how often
+                   rightly, after how many runs, and what a look costs
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
   automation-api   against a bare route, and the check of tokens against jose
@@ -56,6 +58,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   queue: async () => (await import('./queue/run.ts')).run(),
   take: async (directory) => (await import('./take/run.ts')).run(directory),
+  rollback: async () => (await import('./rollback/run.ts')).run(),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   pace: async (format) => (await import('./pace/run.ts')).run({ isJson: format === '--json' }),

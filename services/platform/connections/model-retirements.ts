@@ -91,6 +91,9 @@ export async function listRetiringModels(
           select jsonb_path_query(v.definition, '$.llm.model')
           union select jsonb_path_query(v.definition, '$.manager_llm.model')
           union select jsonb_path_query(v.definition, '$.agents[*].llm.model')
+          union select jsonb_path_query(v.definition, '$.llm.fallbacks[*]')
+          union select jsonb_path_query(v.definition, '$.manager_llm.fallbacks[*]')
+          union select jsonb_path_query(v.definition, '$.agents[*].llm.fallbacks[*]')
           union select jsonb_path_query(v.definition, '$.tasks[*].guardrail.model')
           union select jsonb_path_query(v.definition, '$.tasks[*].guardrails[*].model')
         ) as models (found)) as called
@@ -110,10 +113,15 @@ export async function listRetiringModels(
 /** Returns a definition in which successors replace models that are turned off soon. */
 export function withSuccessors(crew: CrewDefinition, retirements: Retirements): CrewDefinition {
   const soon = soonOf(retirements)
-  const replaced = <Llm extends { readonly model: string }>(llm: Llm): Llm => {
-    const { successor } = soon.get(plainModel(llm.model)) ?? {}
-    const provider = llm.model.slice(0, llm.model.lastIndexOf('/') + 1)
-    return successor === undefined ? llm : { ...llm, model: provider + successor }
+  const newest = (model: string): string => {
+    const { successor } = soon.get(plainModel(model)) ?? {}
+    return successor === undefined ? model : model.slice(0, model.lastIndexOf('/') + 1) + successor
+  }
+  const replaced = <Llm extends { readonly model: string; fallbacks?: string[] | undefined }>(
+    llm: Llm,
+  ): Llm => {
+    const [model = llm.model, ...fallbacks] = new Set([llm.model, ...(llm.fallbacks ?? [])].map(newest))
+    return { ...llm, model, ...(llm.fallbacks && { fallbacks: fallbacks.length > 0 ? fallbacks : undefined }) }
   }
   const reviewed = (guardrail: Guardrail): Guardrail =>
     guardrail.type === 'llm' && guardrail.model !== undefined

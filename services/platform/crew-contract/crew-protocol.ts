@@ -63,6 +63,8 @@ const llmCall = v.object({
   task: prose,
   agent: prose,
   request_model: prose,
+  /** The model that would have been asked, and why it was not, or did not answer. */
+  instead_of: v.optional(v.object({ model: prose, error: failure })),
   provider: prose,
   server_address: prose,
   server_port: count,

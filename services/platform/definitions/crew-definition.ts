@@ -42,8 +42,18 @@ export const REASONING_EFFORTS = [
 /** How much a model reasons. */
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 
+const model = v.pipe(text, v.minLength(1, 'must not be empty'))
+
 const llm = closedObject({
-  model: v.pipe(text, v.minLength(1, 'must not be empty')),
+  model,
+  /** Models that are asked instead, in this order, when those before are down or turned off. */
+  fallbacks: v.optional(
+    v.pipe(
+      v.array(model, 'must be a list'),
+      v.minLength(1, 'must not be empty'),
+      v.maxLength(5, 'must have at most 5 entries'),
+    ),
+  ),
   temperature: v.optional(
     v.pipe(
       v.number('must be a number'),
@@ -207,6 +217,11 @@ const problemsOf = (crew: CrewDefinition): string[] => [
   ...processProblems(crew),
   ...contextProblems(crew.tasks),
   ...outputFileProblems(crew.tasks),
+  ...llmsOf(crew).flatMap(({ model: first, fallbacks = [] }) =>
+    new Set([first, ...fallbacks]).size <= fallbacks.length
+      ? [`the fallbacks of the model ${first} name a model twice; name each once`]
+      : [],
+  ),
   ...knowledgeProblems(crew.agents, crew.knowledge),
   ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
     one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
@@ -227,13 +242,16 @@ const hasTerms = ({ decide_within_minutes, undecided }: WrittenTerms): boolean =
   decide_within_minutes !== undefined || undecided !== undefined
 
 /** Returns the models that a crew calls, each once. */
-export function modelsOf({ llm, agents, tasks, manager_llm }: CrewDefinition): string[] {
-  const reviewers = tasks
+export function modelsOf(crew: CrewDefinition): string[] {
+  const reviewers = crew.tasks
     .flatMap(guardrailsOf)
     .flatMap((each) => (each.type === 'llm' ? (each.model ?? []) : []))
-  const own = [...agents.map((each) => each.llm), manager_llm].flatMap((each) => each?.model ?? [])
-  return [...new Set([llm.model, ...own, ...reviewers])]
+  const own = llmsOf(crew).flatMap(({ model: first, fallbacks = [] }) => [first, ...fallbacks])
+  return [...new Set([...own, ...reviewers])]
 }
+
+const llmsOf = ({ llm: common, agents, manager_llm }: CrewDefinition) =>
+  [common, ...agents.map((each) => each.llm), manager_llm].flatMap((each) => each ?? [])
 
 /** Returns the guardrails of a task in their order. */
 export const guardrailsOf = ({ guardrail: one, guardrails }: Task): readonly Guardrail[] =>

@@ -131,6 +131,8 @@ function describeLlmCall(event: LlmCallEvent): {
       'gen_ai.agent.id': event.agent,
       'gen_ai.request.model': event.request_model,
       'gen_ai.response.model': event.response_model,
+      fallback_for: event.instead_of?.model,
+      fallback_reason: event.instead_of?.error.message,
       'gen_ai.response.id': event.response_id,
       'gen_ai.response.finish_reasons':
         event.finish_reason === undefined ? undefined : [event.finish_reason],

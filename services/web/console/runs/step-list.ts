@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { isObject } from '../../../shared/is-object.ts'
 import { nsText } from '../frame/amounts.ts'
 import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
 import { kindIcon } from '../frame/kinds.ts'
@@ -78,6 +79,11 @@ function written({ kind, endMs, facts }: RunStep): Html | string {
   return isOver ? html`data-written="${key}"` : ''
 }
 
+const insteadOf = (said: unknown): Html | string =>
+  isObject(said) && typeof said['model'] === 'string'
+    ? html`<span class="flag waiting">Instead of ${visibleText(said['model'])}</span>`
+    : ''
+
 function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
   const { depth, kind, name, label, tokens, isError, isCutOff, facts } = step
   const took = step.endMs === null ? null : step.endMs - step.startMs
@@ -92,7 +98,7 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
       ${label === undefined ? '' : html`<span class="quiet">${label}</span>`}
       ${isError ? html`<span class="flag bad">Error</span>` : ''}
       ${facts['skipped'] === undefined ? '' : html`<span class="flag">Skipped</span>`}
-      ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
+      ${insteadOf(facts['instead_of'])} ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
     </span>
     <span class="number">${tokens === null ? '' : count(tokens)}</span>
     <span class="number">${tookText(kind, took)}</span>

@@ -118,6 +118,7 @@ export function applyForm(draft: Draft, form: URLSearchParams): Draft {
     llm: clean({
       ...llm,
       model: form.get('llm.model') ?? '',
+      fallbacks: names(form.get('llm.fallbacks') ?? '', llm['fallbacks']),
       temperature: numberOf(form.get('llm.temperature') ?? ''),
       max_tokens: numberOf(form.get('llm.max_tokens') ?? ''),
       reasoning_effort: optional(form.get('llm.reasoning_effort') ?? '', undefined),

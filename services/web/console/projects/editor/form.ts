@@ -37,6 +37,11 @@ export function editorForm(
             value: textOf(draft, 'process'),
             options: PROCESSES,
           })}
+          ${line(marks, 'llm.fallbacks', {
+            label: 'Models asked when it is down',
+            value: Array.isArray(llm['fallbacks']) ? llm['fallbacks'].join(' ') : '',
+            isMono: true,
+          })}
           ${line(marks, 'llm.temperature', {
             label: 'Temperature',
             value: textOf(llm, 'temperature'),
