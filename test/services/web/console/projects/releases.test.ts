@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { withSuccessors } from '../../../../../services/platform/connections/model-retirements.ts'
+import { watchReleases } from '../../../../../services/platform/projects/watch-releases.ts'
 import { definition } from '../../../../support/crew.ts'
 import { askAs } from '../../support/forms.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
@@ -55,7 +56,7 @@ describe('the release of a version', () => {
     expect(undone.headers.get('location')).toBe(
       `${path}/versions/1?notice=version-released&former=2`,
     )
-    expect(await release()).toEqual({ running_version: 1, shared: null })
+    expect(await release()).toEqual({ running_version: 1, shared: null, last_rollback: null })
     const list = await page(path)
     expect(list).toMatch(/Version 2<\/a>.*?Published.*?Version 1<\/a>.*?Runs/)
   })
@@ -76,7 +77,7 @@ describe('the release of a version', () => {
     )
     const ended = await ada.post(`${path}/release/end`)
     expect(await page(ended.headers.get('location') ?? '')).toContain('The share is taken back.')
-    expect(await release()).toEqual({ running_version: 1, shared: null })
+    expect(await release()).toEqual({ running_version: 1, shared: null, last_rollback: null })
   })
 
   it('is what the API says and changes', async () => {
@@ -97,7 +98,58 @@ describe('the release of a version', () => {
     expect(await readObject(await api('PUT', { version: 2 }))).toEqual({
       running_version: 2,
       shared: null,
+      last_rollback: null,
     })
+  })
+
+  it('has a rule by which it is taken back, which people set, see tested, and switch off', async () => {
+    const at = `${path}/versions/2`
+    const fields = { percent: '10', rollback: 'asked', takes_back: '1', error_percent: '5' }
+    const margins = { failure_points: '2', cost_percent: '', rating_points: '' }
+    await ada.post(`${at}/release`, { ...fields, ...margins })
+    const rule = { failure_points: 2, cost_percent: null, rating_points: null, error_percent: 5 }
+    expect(await release()).toMatchObject({ shared: { rollback: { ...rule, mail: [] }, test: null } })
+    expect(await page(at)).toContain('No run of it has been looked at yet.')
+    await watchReleases(platform.sql, [])
+    expect(await release()).toMatchObject({
+      shared: {
+        test: {
+          runs: { running: 0, new: 0 },
+          measures: [{ measure: 'failures', worse_by: { low: -100, high: 100 }, allowed: 2 }],
+        },
+      },
+    })
+    expect(await page(at)).toMatch(/Failed runs.*-100 to 100 points.*2 points/)
+    await ada.post(`${at}/release`, { ...fields, takes_back: '' })
+    expect(await release()).toMatchObject({ shared: { rollback: null, test: null } })
+    expect(await page(at)).not.toContain('Test against version')
+    const wrong = await ada.post(`${at}/release`, { ...fields, ...margins, failure_points: '1e2' })
+    expect([wrong.status, await wrong.text()]).toEqual([
+      422,
+      expect.stringContaining('it has to be a whole number from 0 to 100.'),
+    ])
+    await api('DELETE')
+  })
+
+  it('says why the last version was taken back, with links to its worst runs', async () => {
+    const { sql, acme } = platform
+    const side = { runs: 4, value: 75 }
+    const of = { running: { ...side, value: 0 }, new: side }
+    const found = { measure: 'failures', of, low: 12.3, high: 90, margin: 5 }
+    const id = '00000000-0000-8000-8000-000000000001'
+    const run = { kickoff_id: id, automation_id: acme.research.automationId }
+    await sql`
+      insert into release_rollbacks (project_id, organization_id, number, running, percent, text,
+        standing, runs)
+      values (${path.split('/').at(-1) ?? ''}, ${acme.organizationId}, 2, 1, 10, 'It is <worse>.',
+        ${sql.json({ runs: { running: 4, new: 4 }, measures: [found] })}, ${sql.json([run])})`
+    const shown = await page(`${path}/versions/2`)
+    expect(shown).toContain('It is &lt;worse&gt;.')
+    expect(shown).toContain('12.3 to 90 points')
+    expect(shown).toContain(`${acme.research.automationId}/runs/${id}`)
+    const last = { version: 2, running_version: 1, text: 'It is <worse>.', worst_runs: [run] }
+    expect(await release()).toMatchObject({ last_rollback: last })
+    await sql`delete from release_rollbacks`
   })
 
   it('is in the audit with what was given to whom', async () => {
@@ -111,6 +163,9 @@ describe('the release of a version', () => {
       'version_released',
       'release_ended',
       'version_released',
+      'version_released',
+      'version_released',
+      'release_ended',
     ])
     expect(entries.find(({ action }) => action === 'version_released')).toMatchObject({
       after: { version: 1, percent: 100, sticky_input: null },
@@ -125,6 +180,8 @@ describe('the release of a version', () => {
     [{ version: 99 }, 404, 'no such version'],
     [{ version: 2, percent: 10 }, 409, 'takes all other calls already'],
     [{ version: 1, share: 10 }, 422, 'share is not known'],
+    [{ version: 1, rollback: { error_percent: 0 } }, 422, 'rollback.error_percent must be a whole'],
+    [{ version: 1, percent: 5, rollback: { mail: ['eve@rival.example'] } }, 422, 'not the address'],
   ])('is refused for %j', async (body, status, message) => {
     const refused = await api('PUT', body)
     expect([refused.status, String((await readObject(refused))['message'])]).toEqual([
@@ -146,7 +203,7 @@ describe('the release of a version', () => {
     // What a link says is no button that leads elsewhere.
     const linked = await page(`${path}/versions/2?notice=version-released&former=1/../../x`)
     expect(linked).not.toContain('Undo')
-    expect(await release()).toEqual({ running_version: 2, shared: null })
+    expect(await release()).toEqual({ running_version: 2, shared: null, last_rollback: null })
   })
 })
 
