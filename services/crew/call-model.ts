@@ -69,7 +69,9 @@ const isPassedOn = ({ code, message }: CrewFailure): boolean =>
  * it costs, why it failed and what a replay finds in its record are those of its model. Raises the
  * failure of the last call.
  */
-export async function callModels(calls: ModelCalls): Promise<Completion & { readonly at: ModelPlace }> {
+export async function callModels(
+  calls: ModelCalls,
+): Promise<Completion & { readonly at: ModelPlace }> {
   const { models, from, steps, path, request } = calls
   const pathAt = (by: number) => (by === 0 ? path : [...path, 'fallback', String(by)])
   // What a former attempt was told is not asked of a model before, which may answer meanwhile.
@@ -91,7 +93,7 @@ export async function callModels(calls: ModelCalls): Promise<Completion & { read
   }
 }
 
-const unsealed = <Said extends Pick<Completion, 'items'>>({ items: _, ...said }: Said) => said
+const unsealed = <Said extends Pick<Completion, 'items'>>({ items: _items, ...said }: Said) => said
 
 /** One call of a model, as a step of its own. */
 interface ModelCall extends Pick<ModelCalls, 'steps' | 'place' | 'path'> {

@@ -50,7 +50,8 @@ export const takeAlertMails = (sql: Queryable): Promise<AlertMail[]> => sql<Aler
       'number', r.number, 'text', r.text) end as rollback,
     (select u.email from users u where u.id = t.user_id and u.disabled_at is null and exists (
       select from memberships where user_id = u.id and organization_id = o.id)) as to
-  from taken t left join alert_changes c on c.id = t.change_id left join alerts a on a.id = c.alert_id
+  from taken t left join alert_changes c on c.id = t.change_id
+  left join alerts a on a.id = c.alert_id
   left join release_rollbacks r on r.id = t.rollback_id left join projects p on p.id = r.project_id
   join organizations o on o.id = coalesce(a.organization_id, r.organization_id)
   order by at, t.id`

@@ -120,8 +120,14 @@ export function withSuccessors(crew: CrewDefinition, retirements: Retirements): 
   const replaced = <Llm extends { readonly model: string; fallbacks?: string[] | undefined }>(
     llm: Llm,
   ): Llm => {
-    const [model = llm.model, ...fallbacks] = new Set([llm.model, ...(llm.fallbacks ?? [])].map(newest))
-    return { ...llm, model, ...(llm.fallbacks && { fallbacks: fallbacks.length > 0 ? fallbacks : undefined }) }
+    const [model = llm.model, ...fallbacks] = new Set(
+      [llm.model, ...(llm.fallbacks ?? [])].map(newest),
+    )
+    return {
+      ...llm,
+      model,
+      ...(llm.fallbacks && { fallbacks: fallbacks.length > 0 ? fallbacks : undefined }),
+    }
   }
   const reviewed = (guardrail: Guardrail): Guardrail =>
     guardrail.type === 'llm' && guardrail.model !== undefined

@@ -111,7 +111,11 @@ const sharesOf = (runs: readonly Drawn[], prior: number, margin: number): Readin
   prior,
   margin,
   toUnit: (difference) => 100 * difference,
-  typical: (isNew) => scaled(meanOf(runs, isNew, ({ value }) => value), (mean) => 100 * mean),
+  typical: (isNew) =>
+    scaled(
+      meanOf(runs, isNew, ({ value }) => value),
+      (mean) => 100 * mean,
+    ),
 })
 
 /**
@@ -133,7 +137,11 @@ function costsOf(seen: readonly SeenRun[], margin: number): Reading {
     prior: 0.5,
     margin,
     toUnit: (difference) => 100 * (Math.exp(difference * COST_RANGE) - 1),
-    typical: (isNew) => scaled(meanOf(priced, isNew, ({ log }) => log), Math.exp),
+    typical: (isNew) =>
+      scaled(
+        meanOf(priced, isNew, ({ log }) => log),
+        Math.exp,
+      ),
   }
 }
 

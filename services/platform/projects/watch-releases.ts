@@ -59,7 +59,7 @@ export async function watchReleases(sql: Database, prices: readonly Price[]): Pr
   return rolledBack
 }
 
-/** One worker at a time, and nobody else, changes the release meanwhile: others are not waited for. */
+/** One worker at a time changes the release, and people wait for it; it waits for no one. */
 async function watchRelease(
   tx: Transaction,
   projectId: number,

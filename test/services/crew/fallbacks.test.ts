@@ -9,7 +9,10 @@ import type {
   RecordedStep,
 } from '../../../services/platform/crew-contract/crew-protocol.ts'
 import { requestDigest } from '../../../services/platform/crew-contract/step-request.ts'
-import { modelsOf, parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
+import {
+  modelsOf,
+  parseCrewDefinition,
+} from '../../../services/platform/definitions/crew-definition.ts'
 import { guardFor } from '../../support/outgoing.ts'
 import { asks, isSilent, refuses, says, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'

@@ -77,6 +77,27 @@ const TESTED =
   'What the last look found, in percentage points, or percent of the cost of a typical run; ' +
   'null: none yet. The share is taken back once `worse_by.low` is above `allowed`.'
 
+const lastRollback = {
+  oneOf: [
+    { type: 'null' },
+    closed({
+      version: integer,
+      running_version: integer,
+      percent: integer,
+      at: moment,
+      text,
+      test: releaseTest,
+      worst_runs: list(
+        closed({
+          kickoff_id: uuid,
+          automation_id: uuid,
+        }),
+      ),
+    }),
+  ],
+  description: 'The last version whose share was taken back without a person.',
+}
+
 /** The schemas of what takes the calls of a project. */
 const releaseSchemas = () => ({
   ReleaseRequest: schemaOfBody(
@@ -124,26 +145,7 @@ const releaseSchemas = () => ({
       description:
         'The version that takes a share, and what became of the calls since, by version.',
     },
-    last_rollback: {
-      oneOf: [
-        { type: 'null' },
-        closed({
-          version: integer,
-          running_version: integer,
-          percent: integer,
-          at: moment,
-          text,
-          test: releaseTest,
-          worst_runs: list(
-            closed({
-              kickoff_id: { type: 'string', format: 'uuid' },
-              automation_id: { type: 'string', format: 'uuid' },
-            }),
-          ),
-        }),
-      ],
-      description: 'The last version whose share was taken back without a person.',
-    },
+    last_rollback: lastRollback,
   }),
 })
 

@@ -125,36 +125,37 @@ export function comparisonSection(
   number: number,
 ): Html | string {
   if (shared === null) return lastRollback?.number === number ? rolledBackSection(lastRollback) : ''
-  return html`${rollbackTestSection(shared, running)}<section class="card flush" aria-labelledby="compared">
-    <div class="card-head">
-      <h2 id="compared">Calls since</h2>
-      <span class="hint">${time(shared.startedAt)}</span>
-    </div>
-    ${listTable(
-      'Calls by version',
-      [
-        'Version',
-        ['number', 'Calls'],
-        ['number', 'Failed'],
-        ['number', 'Half within'],
-        ['number', 'Tokens'],
-      ],
-      compared.map(
-        ({ number, runs, ended, failed, medianSeconds, tokens }) =>
-          html`<tr>
-            <td class="lead">Version ${number}</td>
-            <td data-label="Calls" class="number">${count(runs)}</td>
-            <td data-label="Failed" class="number">
-              ${ended === 0 ? '–' : `${((100 * failed) / ended).toFixed(1)} %`}
-            </td>
-            <td data-label="Half within" class="number">
-              ${medianSeconds === null ? '–' : `${medianSeconds.toFixed(1)} s`}
-            </td>
-            <td data-label="Tokens" class="number">
-              ${tokens === null ? '–' : count(Math.round(tokens))}
-            </td>
-          </tr>`,
-      ),
-    )}
-  </section>`
+  return html`${rollbackTestSection(shared, running)}
+    <section class="card flush" aria-labelledby="compared">
+      <div class="card-head">
+        <h2 id="compared">Calls since</h2>
+        <span class="hint">${time(shared.startedAt)}</span>
+      </div>
+      ${listTable(
+        'Calls by version',
+        [
+          'Version',
+          ['number', 'Calls'],
+          ['number', 'Failed'],
+          ['number', 'Half within'],
+          ['number', 'Tokens'],
+        ],
+        compared.map(
+          ({ number, runs, ended, failed, medianSeconds, tokens }) =>
+            html`<tr>
+              <td class="lead">Version ${number}</td>
+              <td data-label="Calls" class="number">${count(runs)}</td>
+              <td data-label="Failed" class="number">
+                ${ended === 0 ? '–' : `${((100 * failed) / ended).toFixed(1)} %`}
+              </td>
+              <td data-label="Half within" class="number">
+                ${medianSeconds === null ? '–' : `${medianSeconds.toFixed(1)} s`}
+              </td>
+              <td data-label="Tokens" class="number">
+                ${tokens === null ? '–' : count(Math.round(tokens))}
+              </td>
+            </tr>`,
+        ),
+      )}
+    </section>`
 }

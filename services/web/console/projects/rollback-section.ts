@@ -1,5 +1,9 @@
 import { html } from 'hono/html'
-import type { Measure, MeasureFound, Standing } from '../../../platform/projects/release-standing.ts'
+import type {
+  Measure,
+  MeasureFound,
+  Standing,
+} from '../../../platform/projects/release-standing.ts'
 import type { Rollback, SharedVersion } from '../../../platform/projects/releases.ts'
 import { DEFAULT_ROLLBACK } from '../../../platform/projects/rollback-rules.ts'
 import type { RollbackRule } from '../../../platform/projects/rollback-rules.ts'
@@ -79,7 +83,9 @@ export function readRollback(form: URLSearchParams): RollbackRule | null | undef
   const [failurePoints = null, costPercent = null, ratingPoints = null] = MARGINS.map(
     ([name, , , most]) => (textOf(name) === '' ? null : whole(name, [0, most])),
   )
-  const mail = textOf('mail').split(/[\s,;]+/).filter(Boolean)
+  const mail = textOf('mail')
+    .split(/[\s,;]+/)
+    .filter(Boolean)
   const errorPercent = whole('error_percent', [1, 20])
   return { failurePoints, costPercent, ratingPoints, errorPercent, mail }
 }
@@ -162,7 +168,9 @@ export function rolledBackSection({ number, running, at, text, standing, runs }:
             The worst runs:
             ${runs.map(
               ({ kickoff_id: id, automation_id: automationId }) =>
-                html`<a href="${runPath({ automationId }, { id })}"><code>${shortId(id)}</code></a> `,
+                html`<a href="${runPath({ automationId }, { id })}"
+                  ><code>${shortId(id)}</code></a
+                > `,
             )}
           </p>`
     }

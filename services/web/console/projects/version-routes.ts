@@ -7,11 +7,7 @@ import {
 import { findNewestTest } from '../../../platform/projects/draft-tests.ts'
 import { listConnectedModels } from '../../../platform/connections/llm-connections.ts'
 import { deleteDraft, pinDraft, updateDraft } from '../../../platform/projects/project-versions.ts'
-import {
-  compareRuns,
-  findLastRollback,
-  findRelease,
-} from '../../../platform/projects/releases.ts'
+import { compareRuns, findLastRollback, findRelease } from '../../../platform/projects/releases.ts'
 import { definitionText, problemsOf } from '../../../platform/projects/proposal-answer.ts'
 import type { VersionKey } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'

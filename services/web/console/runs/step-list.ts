@@ -98,7 +98,8 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
       ${label === undefined ? '' : html`<span class="quiet">${label}</span>`}
       ${isError ? html`<span class="flag bad">Error</span>` : ''}
       ${facts['skipped'] === undefined ? '' : html`<span class="flag">Skipped</span>`}
-      ${insteadOf(facts['instead_of'])} ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
+      ${insteadOf(facts['instead_of'])}
+      ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
     </span>
     <span class="number">${tokens === null ? '' : count(tokens)}</span>
     <span class="number">${tookText(kind, took)}</span>

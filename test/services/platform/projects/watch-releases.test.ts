@@ -7,7 +7,7 @@ import {
   findRelease,
   releaseVersion,
 } from '../../../../services/platform/projects/releases.ts'
-import type { Share } from '../../../../services/platform/projects/releases.ts'
+import type { Rollback, Share } from '../../../../services/platform/projects/releases.ts'
 import { DEFAULT_ROLLBACK } from '../../../../services/platform/projects/rollback-rules.ts'
 import type { RollbackRule } from '../../../../services/platform/projects/rollback-rules.ts'
 import { watchReleases } from '../../../../services/platform/projects/watch-releases.ts'
@@ -97,6 +97,12 @@ const look = async () => {
   return watchReleases(platform.sql, prices)
 }
 
+async function lastRollback(): Promise<Rollback> {
+  const found = await findLastRollback(platform.sql, project)
+  if (!found) throw new Error('no version was taken back')
+  return found
+}
+
 describe('a version that is worse', () => {
   it('takes no calls any more, and audit, webhook and mail say why, once', async () => {
     const { sql, acme } = platform
@@ -120,23 +126,23 @@ describe('a version that is worse', () => {
     expect(await look()).toBe(0)
     expect(await findRelease(sql, project)).toEqual({ running: 1, shared: null })
 
-    const rollback = await findLastRollback(sql, project)
+    const rollback = await lastRollback()
     expect(rollback).toMatchObject({ number: 2, running: 1, percent: 50 })
-    expect(rollback?.text).toMatch(
+    expect(rollback.text).toMatch(
       /Failed runs: 100\.0 % of 20 runs, against 0\.0 % of 20 runs\. .* at least \d+\.\d points; 5 are/,
     )
-    expect(rollback?.runs).toHaveLength(5)
-    expect(rollback?.runs[0]?.automation_id).toBe(automation.automationId)
+    expect(rollback.runs).toHaveLength(5)
+    expect(rollback.runs[0]?.automation_id).toBe(automation.automationId)
     const entries = await sql`
       select after ->> 'why' as why, actor_kind, organization_id from audit_entries
       where action = 'version_rolled_back' and target_id = ${`${project.projectId}/2`}`
     expect(entries).toEqual([
-      { why: rollback?.text, actorKind: 'platform', organizationId: acme.organizationId },
+      { why: rollback.text, actorKind: 'platform', organizationId: acme.organizationId },
     ])
     const messages = await sql<{ payload: { data: object } }[]>`
       select payload from webhook_messages where webhook_id = ${webhookId}`
     expect(messages.map(({ payload }) => payload.data)).toMatchObject([
-      { version: 2, running: 1, text: rollback?.text, runs: rollback?.runs },
+      { version: 2, running: 1, text: rollback.text, runs: rollback.runs },
     ])
     const sent: { to: string; subject: string; text: string }[] = []
     const mailer = { send: async (mail: (typeof sent)[number]) => void sent.push(mail) }
@@ -145,8 +151,8 @@ describe('a version that is worse', () => {
     expect(sent).toMatchObject([
       { to: member.email, subject: expect.stringContaining('Taken back: version 2 of') },
     ])
-    expect(sent[0]?.text).toContain(rollback?.text)
-    expect(sent[0]?.text).toContain(rollback?.runs[0]?.kickoff_id)
+    expect(sent[0]?.text).toContain(rollback.text)
+    expect(sent[0]?.text).toContain(rollback.runs[0]?.kickoff_id)
   })
 
   it('is found by its costs', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { withSuccessors } from '../../../../../services/platform/connections/model-retirements.ts'
 import { watchReleases } from '../../../../../services/platform/projects/watch-releases.ts'
 import { definition } from '../../../../support/crew.ts'
+import { runPath } from '../../../../../services/web/console/frame/addresses.ts'
 import { askAs } from '../../support/forms.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
@@ -103,12 +104,14 @@ describe('the release of a version', () => {
   })
 
   it('has a rule by which it is taken back, which people set, see tested, and switch off', async () => {
-    const at = `${path}/versions/2`
+    const at = `${path}/versions/1`
     const fields = { percent: '10', rollback: 'asked', takes_back: '1', error_percent: '5' }
     const margins = { failure_points: '2', cost_percent: '', rating_points: '' }
     await ada.post(`${at}/release`, { ...fields, ...margins })
     const rule = { failure_points: 2, cost_percent: null, rating_points: null, error_percent: 5 }
-    expect(await release()).toMatchObject({ shared: { rollback: { ...rule, mail: [] }, test: null } })
+    expect(await release()).toMatchObject({
+      shared: { rollback: { ...rule, mail: [] }, test: null },
+    })
     expect(await page(at)).toContain('No run of it has been looked at yet.')
     await watchReleases(platform.sql, [])
     expect(await release()).toMatchObject({
@@ -146,7 +149,7 @@ describe('the release of a version', () => {
     const shown = await page(`${path}/versions/2`)
     expect(shown).toContain('It is &lt;worse&gt;.')
     expect(shown).toContain('12.3 to 90 points')
-    expect(shown).toContain(`${acme.research.automationId}/runs/${id}`)
+    expect(shown).toContain(runPath(acme.research, { id }))
     const last = { version: 2, running_version: 1, text: 'It is <worse>.', worst_runs: [run] }
     expect(await release()).toMatchObject({ last_rollback: last })
     await sql`delete from release_rollbacks`
