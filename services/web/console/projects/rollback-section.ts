@@ -13,6 +13,7 @@ import { dollars } from '../frame/amounts.ts'
 import { count, shortId } from '../frame/format.ts'
 import { listTable, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { tick } from './editor/fields.ts'
 
 const LABELS: Readonly<Record<Measure, string>> = {
   failures: 'Failed runs',
@@ -30,13 +31,10 @@ const MARGINS = [
 export function rollbackFields(shared: SharedVersion | null): Html {
   const rule = shared?.rollback ?? DEFAULT_ROLLBACK
   const isOn = shared === null || shared.rollback !== null
-  return html`<fieldset>
+  return html`<fieldset class="stack">
     <legend>Take the share back when it is worse</legend>
     <input type="hidden" name="rollback" value="asked" />
-    <label class="check"
-      ><input type="checkbox" name="takes_back" value="1" ${isOn ? 'checked' : ''} /> Without a
-      person, by a test of its runs</label
-    >
+    ${tick('takes_back', 'Without a person, by a test of its runs', isOn)}
     ${MARGINS.map(
       ([name, key, label, max]) =>
         html`<label

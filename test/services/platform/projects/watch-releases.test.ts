@@ -129,7 +129,7 @@ describe('a version that is worse', () => {
     const rollback = await lastRollback()
     expect(rollback).toMatchObject({ number: 2, running: 1, percent: 50 })
     expect(rollback.text).toMatch(
-      /Failed runs: 100\.0 % of 20 runs, against 0\.0 % of 20 runs\. .* at least \d+\.\d points; 5 are/,
+      /: 100\.0 % of 20 runs, against 0\.0 % of 20 runs\. .* at least \d+\.\d points; 5 are/,
     )
     expect(rollback.runs).toHaveLength(5)
     expect(rollback.runs[0]?.automation_id).toBe(automation.automationId)

@@ -103,7 +103,7 @@ describe('the release of a version', () => {
     })
   })
 
-  it('has a rule by which it is taken back, which people set, see tested, and switch off', async () => {
+  it('is taken back by a rule, which people set, see tested, and switch off', async () => {
     const at = `${path}/versions/1`
     const fields = { percent: '10', rollback: 'asked', takes_back: '1', error_percent: '5' }
     const margins = { failure_points: '2', cost_percent: '', rating_points: '' }
