@@ -84,12 +84,13 @@ function lowerEnd(weighed: Weighed, needed: number): number {
  * factors fall with it.
  */
 function isRefuted({ values, depths }: Weighed, bound: number, needed: number): boolean {
-  const stakes = BETS.map(() => 1 / BETS.length)
-  for (const [index, value] of values.entries()) {
-    const gain = (value - bound) / ((depths[index] ?? 1) + bound)
+  const stakes = new Float64Array(BETS.length).fill(1 / BETS.length)
+  // By their places: an iterator takes several times as long.
+  for (let index = 0; index < values.length; index += 1) {
+    const gain = ((values[index] ?? 0) - bound) / ((depths[index] ?? 1) + bound)
     let all = 0
-    for (const [bet, part] of BETS.entries()) {
-      const stake = (stakes[bet] ?? 0) * (1 + part * gain)
+    for (let bet = 0; bet < stakes.length; bet += 1) {
+      const stake = (stakes[bet] ?? 0) * (1 + (BETS[bet] ?? 0) * gain)
       stakes[bet] = stake
       all += stake
     }

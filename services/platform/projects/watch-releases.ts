@@ -16,7 +16,7 @@ const EVERY_SECONDS = 30
 const RELEASES_MAX = 20
 /** Runs that one look counts, and that a test counts at all. */
 const RUNS_A_LOOK = 500
-const RUNS_MAX = 20_000
+const RUNS_MAX = 10_000
 /** The transactions that end runs are over by then. */
 const LATE_MINUTES = 5
 const WORST_MAX = 5

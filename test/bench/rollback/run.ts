@@ -3,8 +3,8 @@ import { compareSides } from '../../../services/platform/projects/compare-sides.
 import type { Drawn } from '../../../services/platform/projects/compare-sides.ts'
 import { toTable } from '../support/statistics.ts'
 
-const RELEASES = 200
-const RUNS = 4000
+const RELEASES = 100
+const RUNS = 2000
 /** Of a rule of 1 % with three measures. */
 const ERROR = 0.01 / 3
 const MARGIN = 0.05
@@ -46,8 +46,9 @@ function draw({ share, before, after, outage }: World, seed: number): Drawn[] {
 function decision(runs: readonly Drawn[]): number | undefined {
   const isTaken = (length: number): boolean =>
     compareSides(runs.slice(0, length), { error: ERROR, prior: 0 }).low > MARGIN
-  if (!isTaken(RUNS)) return undefined
-  let [low, high] = [1, RUNS]
+  let [low, high] = [1, 32]
+  for (; high < RUNS && !isTaken(high); high = Math.min(RUNS, 2 * high)) low = high
+  if (high === RUNS && !isTaken(RUNS)) return undefined
   while (low < high) {
     const middle = (low + high) >> 1
     if (isTaken(middle)) high = middle
