@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { PLATFORM, writeAudit } from '../platform/audit/audit.ts'
+import { createSigningKeys } from '../platform/connections/make-signing-keys.ts'
+import type {
+  SigningKeys,
+  SigningKeysOptions,
+} from '../platform/connections/make-signing-keys.ts'
 import { findRunningRun, recordIdentityToken } from '../platform/connections/identity-tokens.ts'
 import type { RunIdentity } from '../platform/connections/identity-tokens.ts'
 import type { TokenHolder } from '../platform/connections/oauth-tokens.ts'
@@ -8,16 +13,21 @@ import { AppError } from '../shared/errors.ts'
 import { inTransaction } from '../shared/postgres/database.ts'
 import type { AccessToken } from './access-token.ts'
 import { connectionEntry } from './connection-entry.ts'
-import { ALGORITHM, createIdentityKeys } from './identity-keys.ts'
-import type { IdentityKeys, IdentityKeysOptions } from './identity-keys.ts'
 
+/** The algorithm that each receiver of ID tokens takes (OpenID Connect Core §15.1). */
+export const ALGORITHM = 'RS256'
+const KEYS = {
+  table: 'identity_keys',
+  label: 'crew-platform identity key',
+  algorithm: ALGORITHM,
+} as const
 const TOKEN_SECONDS = 600
 
 /** Signs who the runs of the platform are. */
 export interface Identity {
   /** The address of this service, at which receivers read the keys. */
   readonly issuer: string
-  readonly keys: Pick<IdentityKeys, 'published'>
+  readonly keys: Pick<SigningKeys, 'published'>
   /**
    * Returns the identity of a run for the audience of a connection; without a run that of the
    * organization, to look at tools and to test. Raises `conflict` once the run has ended.
@@ -26,9 +36,9 @@ export interface Identity {
 }
 
 /** Creates the issuer of identities. */
-export function createIdentity(options: IdentityKeysOptions & Pick<Identity, 'issuer'>): Identity {
+export function createIdentity(options: SigningKeysOptions & Pick<Identity, 'issuer'>): Identity {
   const { sql, issuer } = options
-  const keys = createIdentityKeys(options)
+  const keys = createSigningKeys(options, KEYS)
 
   async function createSigner(audience: string) {
     const { kid, key } = await keys.forSigning()

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { OauthApp } from '../context.ts'
-import { ALGORITHM } from '../identity-keys.ts'
+import { ALGORITHM } from '../identity.ts'
 import type { Identity } from '../identity.ts'
 
 const KEYS_PATH = '/identity/keys'

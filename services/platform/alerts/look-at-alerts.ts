@@ -152,7 +152,7 @@ async function keepLooks(tx: Transaction, at: Date, looks: readonly Kept[]): Pro
     from kept k cross join lateral (
       select distinct on (h.url) h.id from webhooks h join deployments d on d.id = h.deployment_id
       where d.organization_id = k.organization_id and d.id = coalesce(k.deployment_id, d.id)
-        and h.event_types && array['*', k.message ->> 'type']
+        and h.run_id is null and h.event_types && array['*', k.message ->> 'type']
       order by h.url, h.created_at, h.id) w
     where k.change is not null`
 }

@@ -38,8 +38,8 @@ export async function summarizeAutomation(
       (select min(next_at) from schedules where deployment_id = d.id) as next_at,
       (select count(*)::int from triggers where deployment_id = d.id and paused_at is null)
         as triggers,
-      (select count(*)::int from webhooks where deployment_id = d.id and paused_at is null)
-        as webhooks
+      (select count(*)::int from webhooks
+        where deployment_id = d.id and paused_at is null and run_id is null) as webhooks
     from deployments d
       left join project_versions v on v.id = d.project_version_id
       left join releases r on r.project_id = v.project_id

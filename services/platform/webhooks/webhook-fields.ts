@@ -13,12 +13,13 @@ export function readWebhook(
   guard: OutgoingGuard,
   { url, eventTypes, format }: WebhookFields,
 ): WebhookFields {
-  const problem = addressProblem(url, guard) ?? typesProblem(eventTypes)
+  const problem = webhookAddressProblem(url, guard) ?? typesProblem(eventTypes)
   if (problem !== undefined) throw new AppError('unprocessable', problem)
   return { url, eventTypes: [...new Set(eventTypes)], format }
 }
 
-function addressProblem(address: string, guard: OutgoingGuard): string | undefined {
+/** Returns why no message may be sent to an address; undefined: it may. */
+export function webhookAddressProblem(address: string, guard: OutgoingGuard): string | undefined {
   const misspelled = spellingProblem(address)
   if (misspelled !== undefined) {
     return `The address ${misspelled}, such as https://crm.example.com/webhooks.`

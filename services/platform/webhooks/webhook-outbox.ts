@@ -8,6 +8,8 @@ const RETRY_SECONDS: readonly number[] = [5, 30, 120, 600, 1800, 7200, 14_400, 2
 const PAUSE_AFTER_HOURS = 20
 /** The messages of one webhook that are on their way at a time; of one that fails, one. */
 const LINES_PER_WEBHOOK = 4
+/** Those of all webhooks of tasks of one organization: each task has its own. */
+const TASK_LINES_MAX = 4
 
 /** A line of messages that a sender holds: those of one run for one webhook. */
 export interface WebhookLine {
@@ -28,6 +30,9 @@ export interface WebhookHead {
   readonly url: string
   readonly deploymentId: number
   readonly organizationId: number
+  /** The task whose webhook it is; null: it is one of the automation. */
+  readonly runId: string | null
+  /** Of a task it holds the headers that are sent along. */
   readonly sealedKey: Buffer
   /** null: there is none, or its time is over. */
   readonly sealedPreviousKey: Buffer | null
@@ -64,8 +69,14 @@ export async function takeLines(
   { limit, leaseSeconds }: { limit: number; leaseSeconds: number },
 ): Promise<WebhookLine[]> {
   return sql<WebhookLine[]>`
-    with hooks as (
-      select w.id, d.organization_id,
+    with busy as (
+      select d.organization_id, count(*) as lines
+      from webhook_lines h join webhooks w on w.id = h.webhook_id
+        join deployments d on d.id = w.deployment_id
+      where h.lease_id is not null and h.due_at > now() and w.run_id is not null
+      group by d.organization_id),
+    hooks as (
+      select w.id, d.organization_id, w.run_id is not null as is_task,
         case when w.failing_since is null then ${LINES_PER_WEBHOOK}::int else 1 end - (
           select count(*) from webhook_lines h
           where h.webhook_id = w.id and h.lease_id is not null and h.due_at > now()) as room
@@ -74,7 +85,11 @@ export async function takeLines(
         select from webhook_lines l where l.webhook_id = w.id and l.due_at <= now())),
     waiting as (
       select l.webhook_id, l.execution_id, l.due_at,
-        row_number() over (partition by h.organization_id order by l.due_at) as turn
+        row_number() over (partition by h.organization_id order by l.due_at) as turn,
+        case when h.is_task then coalesce(
+          (select lines from busy b where b.organization_id = h.organization_id), 0)
+          + row_number() over (partition by h.organization_id, h.is_task order by l.due_at)
+        end as task_turn
       from hooks h cross join lateral (
         select webhook_id, execution_id, due_at from webhook_lines
         where webhook_id = h.id and due_at <= now()
@@ -82,7 +97,9 @@ export async function takeLines(
     chosen as (
       select webhook_id, execution_id from webhook_lines
       where (webhook_id, execution_id) in (
-          select webhook_id, execution_id from waiting order by turn, due_at limit ${limit})
+          select webhook_id, execution_id from waiting
+          where task_turn is null or task_turn <= ${TASK_LINES_MAX}
+          order by turn, due_at limit ${limit})
         and due_at <= now()
       for update skip locked)
     update webhook_lines l set lease_id = gen_random_uuid(),
@@ -114,7 +131,7 @@ export async function takeHead(
       update webhook_lines set due_at = now() + make_interval(secs => ${leaseSeconds})
       where ${held(sql, line)} returning webhook_id, execution_id)
     select m.id::text, m.message_id, m.payload::text, m.tries, w.url, w.format, w.deployment_id,
-      d.organization_id, w.sealed_key,
+      w.run_id, d.organization_id, w.sealed_key,
       case when w.previous_key_until > now() then w.sealed_previous_key end as sealed_previous_key
     from kept k join webhook_messages m
         on m.webhook_id = k.webhook_id and m.execution_id = k.execution_id

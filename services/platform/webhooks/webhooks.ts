@@ -65,6 +65,10 @@ const columns = (sql: Queryable) => sql`
   id, deployment_id, url, event_types, format, failing_since, paused_at, pause_reason, created_at,
   case when previous_key_until > now() then previous_key_until end as previous_key_until`
 
+/** Those of tasks are none of an automation's. */
+const isOf = (sql: Queryable, { id, deploymentId }: WebhookKey) => sql`
+  id = ${id} and deployment_id = ${deploymentId} and run_id is null`
+
 /** Creates a webhook. Raises `conflict` when the automation has as many as it may. */
 export async function createWebhook(
   sql: Queryable,
@@ -76,7 +80,9 @@ export async function createWebhook(
     const [created] = await tx<Webhook[]>`
       insert into webhooks (id, deployment_id, url, event_types, format, sealed_key)
       select ${id}, ${deploymentId}, ${url}, ${[...eventTypes]}::text[], ${format}, ${sealedKey}
-      where (select count(*) from webhooks where deployment_id = ${deploymentId}) < ${WEBHOOKS_MAX}
+      where (
+        select count(*) from webhooks where deployment_id = ${deploymentId} and run_id is null
+      ) < ${WEBHOOKS_MAX}
       returning ${columns(tx)}`
     if (created) return created
     throw new AppError(
@@ -95,7 +101,7 @@ export async function updateWebhook(
   const { count } = await sql`
     update webhooks set url = ${url}, event_types = ${[...eventTypes]}::text[],
       format = ${format}
-    where id = ${id} and deployment_id = ${deploymentId}`
+    where ${isOf(sql, { id, deploymentId })}`
   return count > 0
 }
 
@@ -118,7 +124,7 @@ export async function findWebhook(
 ): Promise<Webhook | undefined> {
   if (!isUuid(id)) return undefined
   const [found] = await sql<Webhook[]>`
-    select ${columns(sql)} from webhooks where id = ${id} and deployment_id = ${deploymentId}`
+    select ${columns(sql)} from webhooks where ${isOf(sql, { id, deploymentId })}`
   return found
 }
 
@@ -126,7 +132,7 @@ export async function findWebhook(
 export const listWebhooks = (sql: Queryable, deploymentId: number): Promise<Webhook[]> =>
   sql<Webhook[]>`
     select ${columns(sql)} from webhooks
-    where deployment_id = ${deploymentId} order by created_at, id`
+    where deployment_id = ${deploymentId} and run_id is null order by created_at, id`
 
 /** Stops sending; what happens meanwhile waits. The reason is the platform's, if it did it. */
 export async function pauseWebhook(
@@ -153,10 +159,9 @@ export async function resumeWebhook(sql: Queryable, { id }: WebhookKey): Promise
 
 /** Deletes a webhook with its messages, also those that wait. */
 export async function deleteWebhook(sql: Queryable, key: WebhookKey): Promise<void> {
-  const { id, deploymentId } = key
+  const { id } = key
   await inTransaction(sql, async (tx) => {
-    const { count } = await tx`
-      delete from webhooks where id = ${id} and deployment_id = ${deploymentId}`
+    const { count } = await tx`delete from webhooks where ${isOf(tx, key)}`
     if (count === 0) return
     await tx`delete from webhook_lines where webhook_id = ${id}`
     await tx`delete from webhook_messages where webhook_id = ${id}`

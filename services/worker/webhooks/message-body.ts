@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { toStatusUpdate } from '../../platform/a2a/task-status.ts'
+import { RUN_STATUSES } from '../../platform/runs/runs.ts'
 import type { WebhookHead } from '../../platform/webhooks/webhook-outbox.ts'
 
 /** Less than Slack and Teams take. */
@@ -11,11 +13,33 @@ const message = v.object({
   data: v.object({ text, automation_id: text, kickoff_id: text }),
 })
 
+const taskStatus = v.object({
+  timestamp: v.string(),
+  data: v.object({
+    kickoff_id: v.string(),
+    context_id: v.string(),
+    status: v.picklist(RUN_STATUSES),
+    error: v.nullable(v.object({ code: v.string(), message: v.string() })),
+  }),
+})
+
 /** Returns the body of a message in the form of its webhook. */
-export function bodyOf({ payload, format }: Pick<WebhookHead, 'payload' | 'format'>): string {
+export function bodyOf({
+  payload,
+  format,
+  runId,
+}: Pick<WebhookHead, 'payload' | 'format' | 'runId'>): string {
+  if (runId !== null) return taskBody(payload)
   if (format === 'standard') return payload
   const words = textOf(v.parse(message, JSON.parse(payload)))
   return JSON.stringify(format === 'slack' ? { text: forSlack(words) } : cardOf(words))
+}
+
+/** As the HTTP binding of A2A has it. */
+function taskBody(payload: string): string {
+  const { timestamp: at, data } = v.parse(taskStatus, JSON.parse(payload))
+  const { kickoff_id: taskId, context_id: contextId, ...facts } = data
+  return JSON.stringify(toStatusUpdate({ taskId, contextId, at, ...facts }))
 }
 
 /** Of alerts what they say themselves; of events of runs which run it was. */

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import * as v from 'valibot'
 import { bytesOfWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
 import { bodyOf } from './message-body.ts'
 import type { WebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
@@ -44,7 +45,7 @@ export async function postMessage(
     const { status } = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
       postJson({
         url,
-        headers: signedHeaders({ ...head, payload: body }, secrets),
+        headers: { ...headersOf({ ...head, payload: body }, secrets), ...PLAIN },
         body,
         responseBytesMax: 0,
         signal: stop,
@@ -74,10 +75,15 @@ function openSecrets(
     .filter((secret) => secret !== undefined)
 }
 
-function signedHeaders(
-  { messageId, payload }: WebhookHead,
+const PLAIN = { 'user-agent': 'platform-webhooks', connection: 'close' }
+
+const taskHeaders = v.pipe(v.string(), v.parseJson(), v.record(v.string(), v.string()))
+
+function headersOf(
+  { messageId, payload, runId }: WebhookHead,
   secrets: readonly string[],
 ): Record<string, string> {
+  if (runId !== null) return v.parse(taskHeaders, secrets[0])
   const id = `msg_${messageId}`
   const timestamp = String(Math.floor(Date.now() / 1000))
   const signatures = secrets.map((secret) => {
@@ -88,8 +94,6 @@ function signedHeaders(
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': signatures.join(' '),
-    'user-agent': 'platform-webhooks',
-    connection: 'close',
   }
 }
 

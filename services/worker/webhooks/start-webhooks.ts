@@ -1,3 +1,4 @@
+import { deleteEndedTaskWebhooks } from '../../platform/a2a/task-webhooks.ts'
 import { deleteExpiredMessages } from '../../platform/webhooks/webhook-deliveries.ts'
 import type { WebhookAttempt } from '../../platform/webhooks/webhook-outbox.ts'
 import type { Log } from '../../shared/log.ts'
@@ -35,7 +36,7 @@ export function startWebhooks({ sql, log, config, onAttempt }: Webhooks): Webhoo
   })
   const retention = startRetention({
     of: 'messages to webhooks',
-    expire: () => deleteExpiredMessages(sql),
+    expire: async () => (await deleteExpiredMessages(sql)) + (await deleteEndedTaskWebhooks(sql)),
     onDeleted: () => {},
     log,
   })

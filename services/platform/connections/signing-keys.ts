@@ -7,8 +7,11 @@ const PUBLISHED_HOURS = 1
 /** A key is published for that long after the next one was made. */
 const OVERLAP_DAYS = 2
 
+/** The tables of keys: of the identities of runs, and of agent cards. */
+export type SigningKeyTable = 'identity_keys' | 'card_keys'
+
 /** A key that signs, or will, or did. */
-export interface IdentityKey {
+export interface SigningKey {
   readonly kid: string
   readonly sealedKey: Buffer
   /** A JWK. */
@@ -20,34 +23,37 @@ export interface IdentityKey {
 }
 
 /** Returns the keys that are published, the newest first. */
-export const listIdentityKeys = (sql: Queryable): Promise<IdentityKey[]> => sql<IdentityKey[]>`
+export const listSigningKeys = (sql: Queryable, table: SigningKeyTable): Promise<SigningKey[]> =>
+  sql<SigningKey[]>`
   select kid, sealed_key, public_key,
     created_at <= now() - ${PUBLISHED_HOURS} * interval '1 hour' as is_known,
     created_at <= now() - ${KEY_DAYS} * interval '1 day' as is_old
-  from identity_keys k
+  from ${sql(table)} k
   where not exists (
-    select from identity_keys next where next.created_at > k.created_at
+    select from ${sql(table)} next where next.created_at > k.created_at
       and next.created_at <= now() - ${OVERLAP_DAYS} * interval '1 day')
   order by created_at desc, kid`
 
 /** Adds a key, and deletes those that are not published any more. */
-export async function addIdentityKey(
+export async function addSigningKey(
   sql: Queryable,
-  { kid, sealedKey, publicKey }: Pick<IdentityKey, 'kid' | 'sealedKey' | 'publicKey'>,
+  table: SigningKeyTable,
+  { kid, sealedKey, publicKey }: Pick<SigningKey, 'kid' | 'sealedKey' | 'publicKey'>,
 ): Promise<void> {
   await sql`
-    insert into identity_keys (kid, sealed_key, public_key)
+    insert into ${sql(table)} (kid, sealed_key, public_key)
     values (${kid}, ${sealedKey}, ${JSON.stringify(publicKey)}::text::jsonb)`
   await sql`
-    delete from identity_keys
+    delete from ${sql(table)}
     where created_at < now() - ${KEY_DAYS + OVERLAP_DAYS} * interval '1 day'
-      and kid <> all (${(await listIdentityKeys(sql)).map((each) => each.kid)}::uuid[])`
+      and kid <> all (${(await listSigningKeys(sql, table)).map((each) => each.kid)}::uuid[])`
 }
 
 /** Puts another seal on a key. */
-export async function resealIdentityKey(
+export async function resealSigningKey(
   sql: Queryable,
-  { kid, sealedKey }: Pick<IdentityKey, 'kid' | 'sealedKey'>,
+  table: SigningKeyTable,
+  { kid, sealedKey }: Pick<SigningKey, 'kid' | 'sealedKey'>,
 ): Promise<void> {
-  await sql`update identity_keys set sealed_key = ${sealedKey} where kid = ${kid}`
+  await sql`update ${sql(table)} set sealed_key = ${sealedKey} where kid = ${kid}`
 }

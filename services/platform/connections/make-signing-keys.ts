@@ -1,0 +1,83 @@
+import { generateKeyPair, randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import { exportJWK, importPKCS8 } from 'jose'
+import type { CryptoKey } from 'jose'
+import { AppError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { createVault } from '../../shared/vault.ts'
+import { addSigningKey, listSigningKeys, resealSigningKey } from './signing-keys.ts'
+import type { SigningKey, SigningKeyTable } from './signing-keys.ts'
+
+const makeKeys = promisify(generateKeyPair)
+const MAKERS = {
+  RS256: () => makeKeys('rsa', { modulusLength: 2048 }),
+  ES256: () => makeKeys('ec', { namedCurve: 'P-256' }),
+}
+
+/** What the keys of a table sign, and with which algorithm. */
+interface SigningUse {
+  readonly table: SigningKeyTable
+  /** What they sign, for the log, as in `crew-platform identity key`. */
+  readonly label: string
+  readonly algorithm: keyof typeof MAKERS
+}
+
+/** Options of `createSigningKeys`. */
+export interface SigningKeysOptions {
+  readonly sql: Database
+  readonly log: Log
+  /** The text that seals the private keys, and the one before. */
+  readonly current: string
+  readonly previous?: string | undefined
+}
+
+/** The keys that something is signed with. */
+export interface SigningKeys {
+  /** Returns the public keys: those that sign, will sign, or did lately. */
+  readonly published: () => Promise<readonly SigningKey['publicKey'][]>
+  readonly forSigning: () => Promise<{ readonly kid: string; readonly key: CryptoKey }>
+}
+
+/** Creates the access to the keys, and makes a new one when it is time. They are sealed at rest. */
+export function createSigningKeys(options: SigningKeysOptions, use: SigningUse): SigningKeys {
+  const { sql, log, current, previous } = options
+  const { table, label, algorithm } = use
+  const vault = createVault({ label, current, previous })
+
+  async function add(): Promise<void> {
+    const { privateKey, publicKey } = await MAKERS[algorithm]()
+    const kid = randomUUID()
+    const pem = String(privateKey.export({ format: 'pem', type: 'pkcs8' }))
+    const jwk = { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: algorithm }
+    await addSigningKey(sql, table, { kid, sealedKey: vault.seal(pem, kid), publicKey: jwk })
+    log.info({ kid }, `a ${label} was made`)
+  }
+
+  async function listReadable() {
+    return (await listSigningKeys(sql, table)).flatMap((key) => {
+      const found = vault.open(key.sealedKey, key.kid)
+      return found ? [{ ...key, ...found }] : []
+    })
+  }
+
+  return {
+    async published() {
+      // Anybody may ask: only the very first key is made for that.
+      if ((await listSigningKeys(sql, table)).length === 0) await add()
+      return (await listSigningKeys(sql, table)).map(({ publicKey }) => publicKey)
+    },
+    async forSigning() {
+      const [newest] = await listReadable()
+      // Two replicas may both make one at the same time: then there are two.
+      if (!newest || newest.isOld) await add()
+      const keys = await listReadable()
+      // The newest that receivers have had the time to fetch; any while none is so old.
+      const chosen = keys.find(({ isKnown }) => isKnown) ?? keys.at(-1)
+      if (!chosen) throw new AppError('internal', `There is no ${label}.`)
+      const { kid, secret: pem, isCurrent } = chosen
+      if (!isCurrent) await resealSigningKey(sql, table, { kid, sealedKey: vault.seal(pem, kid) })
+      return { kid, key: await importPKCS8(pem, algorithm) }
+    },
+  }
+}
