@@ -39,6 +39,7 @@ import { runTextRoutes } from './console/runs/text-routes.ts'
 import { healthDebugRoutes } from './diagnostics/endpoint.ts'
 import { testLlmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
+import { a2aRoutes } from './api/a2a/routes.ts'
 import { mcpRoutes } from './api/mcp/routes.ts'
 import { openApiRoutes } from './api/openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
@@ -164,6 +165,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   app.route('/', mcpRoutes(deps, gate))
+  app.route('/', a2aRoutes(deps, gate))
   for (const routes of PAGES) app.route('/', routes(deps))
   const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun))
   for (const noun of [...paged, ...PAGES_ELSEWHERE]) app.route('/', noun.read(resourcePages(deps)))

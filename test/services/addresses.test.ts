@@ -191,6 +191,7 @@ const USED: readonly Place[] = [
         organizationId: 1,
         sealedKey,
         sealedPreviousKey: null,
+        runId: null,
       }
       const line = { webhookId: ID, executionId: ID, leaseId: ID }
       const sent = await postMessage({ guard, keys, timeoutMs: 1000 }, { line, head }, signal)

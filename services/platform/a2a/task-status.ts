@@ -55,12 +55,3 @@ export function toTaskStatus({ taskId, contextId, status, error, at, said }: Sta
   }
   return { state, timestamp: at, ...(message && { message }) }
 }
-
-/** Builds what streams and webhooks are sent when the status of a task changes. */
-export const toStatusUpdate = (facts: StatusFacts) => ({
-  statusUpdate: {
-    taskId: facts.taskId,
-    contextId: facts.contextId,
-    status: toTaskStatus(facts),
-  },
-})

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
+import type { Failure, RunStatus } from '../runs/runs.ts'
 import type { StateFilter } from './task-status.ts'
 
 /** A run as the task of the caller that started it. Its id is the kickoff id. */
@@ -8,6 +9,8 @@ export interface Task {
   readonly contextId: string
   /** The message that started it. */
   readonly messageId: string
+  readonly status: RunStatus
+  readonly error: Failure | null
   /** When its status changed last. */
   readonly updatedAt: Date
 }
@@ -18,26 +21,22 @@ export interface TaskOwner {
   readonly starterId: string
 }
 
-const columns = (sql: Queryable) => sql`t.run_id as id, t.context_id, t.message_id, t.updated_at`
+const columns = (sql: Queryable) => sql`
+  t.run_id as id, t.context_id, t.message_id, t.updated_at, e.status, e.error`
 
 /**
- * Makes a run a task of its caller and returns it, as it was made before if it was. Without a
- * context it has one of its own.
+ * Makes a run a task of its caller, which it stays as it was made first. Without a context it has
+ * one of its own.
  */
 export async function recordTask(
   sql: Queryable,
   { deploymentId, starterId }: TaskOwner,
   { id, contextId = id, messageId }: Pick<Task, 'id' | 'messageId'> & { contextId?: string },
-): Promise<Task> {
-  const [task] = await sql<[Task]>`
-    with added as (
-      insert into a2a_tasks (run_id, deployment_id, starter_id, context_id, message_id)
-      values (${id}, ${deploymentId}, ${starterId}, ${contextId}, ${messageId})
-      on conflict (run_id) do nothing
-      returning *)
-    select ${columns(sql)} from added t
-    union all select ${columns(sql)} from a2a_tasks t where t.run_id = ${id}`
-  return task
+): Promise<void> {
+  await sql`
+    insert into a2a_tasks (run_id, deployment_id, starter_id, context_id, message_id)
+    values (${id}, ${deploymentId}, ${starterId}, ${contextId}, ${messageId})
+    on conflict (run_id) do nothing`
 }
 
 /** Returns a task of a caller; undefined for one of another. */
@@ -48,7 +47,7 @@ export async function findTask(
 ): Promise<Task | undefined> {
   if (!isUuid(id)) return undefined
   const [found] = await sql<Task[]>`
-    select ${columns(sql)} from a2a_tasks t
+    select ${columns(sql)} from a2a_tasks t join executions e on e.id = t.run_id
     where t.run_id = ${id} and t.deployment_id = ${deploymentId} and t.starter_id = ${starterId}`
   return found
 }
@@ -89,7 +88,7 @@ export async function listTasks(
       select ${columns(sql)},
         to_char(t.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
       from a2a_tasks t ${listed}
-      ${after ? sql`and (t.updated_at, t.run_id) < (${after.at}::timestamptz, ${after.id}::uuid)` : sql``}
+      ${after ? isAfter(sql, after) : sql``}
       order by t.updated_at desc, t.run_id desc limit ${limit}`,
     sql<[{ total: number }]>`select count(*)::int as total from a2a_tasks t ${listed}`,
   ])
@@ -99,12 +98,15 @@ export async function listTasks(
 function isListed(sql: Queryable, owner: TaskOwner, { contextId, state, since }: TaskFilter) {
   const { deploymentId, starterId } = owner
   return sql`
-    ${state ? sql`join executions e on e.id = t.run_id` : sql``}
+    join executions e on e.id = t.run_id
     where t.deployment_id = ${deploymentId} and t.starter_id = ${starterId}
       ${contextId === undefined ? sql`` : sql`and t.context_id = ${contextId}`}
       ${since === undefined ? sql`` : sql`and t.updated_at >= ${since}`}
       ${state ? hasState(sql, state) : sql``}`
 }
+
+const isAfter = (sql: Queryable, { at, id }: TaskCursor) => sql`
+  and (t.updated_at, t.run_id) < (${at}::timestamptz, ${id}::uuid)`
 
 function hasState(sql: Queryable, { status, code }: StateFilter) {
   if (code === undefined) return sql`and e.status = ${status}`

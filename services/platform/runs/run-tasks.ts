@@ -25,11 +25,13 @@ interface Row {
   readonly at: Date
 }
 
+type RunState = Pick<Run, 'id' | 'status'>
+
 /**
  * Returns the tasks of a run: those of its version in their order, and then those of which only the
  * crew knew.
  */
-export async function listRunTasks(sql: Queryable, run: Run): Promise<RunTask[]> {
+export async function listRunTasks(sql: Queryable, run: RunState): Promise<RunTask[]> {
   const rows = await sql<Row[]>`
     select task, agent, type, attempt, output, skipped, at from (
       select planned.place, 0 as number, t ->> 'key' as task, t ->> 'agent' as agent,
@@ -60,7 +62,7 @@ const untold = ({ task, agent }: Row): RunTask => ({
   output: null,
 })
 
-function follow(known: RunTask, row: Row, run: Run): RunTask {
+function follow(known: RunTask, row: Row, run: RunState): RunTask {
   const { type, agent, attempt, output, skipped, at } = row
   if (type === null) return known
   if (type === 'task_completed') {

@@ -3,18 +3,24 @@ import { mediaType, readBody } from './request-body.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 /**
- * Reads a JSON body strictly, see `parseStrictJson`.
+ * Reads a JSON body strictly, see `parseStrictJson`; `type` is another media type that it may have.
  * Raises `unsupported_media_type`, `payload_too_large` and `invalid_request`.
  */
-export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
-  requireJson(request)
+export async function readJson(
+  request: Request,
+  maxBytes: number,
+  type = JSON_TYPE,
+): Promise<unknown> {
+  requireJson(request, type)
   return parseStrictJson(await readBody(request, maxBytes), 'The body')
 }
 
-function requireJson(request: Request): void {
+const JSON_TYPE = 'application/json'
+
+function requireJson(request: Request, type: string): void {
   const [, charset = 'utf-8'] =
     /;\s*charset="?([\w-]+)"?/i.exec(request.headers.get('content-type') ?? '') ?? []
-  if (mediaType(request) !== 'application/json' || charset.toLowerCase() !== 'utf-8') {
+  if (![JSON_TYPE, type].includes(mediaType(request)) || charset.toLowerCase() !== 'utf-8') {
     throw new AppError(
       'unsupported_media_type',
       'Send the body as `Content-Type: application/json`.',

@@ -13,14 +13,19 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   md: 'text/markdown; charset=utf-8',
 }
 
+/** Returns the media type with which a file is sent. */
+export function typeOfFile(name: string): string {
+  const [, extension = ''] = /\.(\w+)$/.exec(name) ?? []
+  return MEDIA_TYPES[extension.toLowerCase()] ?? 'text/plain; charset=utf-8'
+}
+
 /**
  * Sends a text that somebody else wrote as a file to save: no browser shows it as a page of ours,
  * guesses another type, or runs what is in it.
  */
 export function sendFile(c: Context, { name, content }: SentFile): Response {
-  const [, extension = ''] = /\.(\w+)$/.exec(name) ?? []
   return c.body(content, 200, {
-    'content-type': MEDIA_TYPES[extension.toLowerCase()] ?? 'text/plain; charset=utf-8',
+    'content-type': typeOfFile(name),
     'content-disposition': attachment(name),
     'content-security-policy': 'sandbox',
     'x-content-type-options': 'nosniff',

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { toStatusUpdate } from '../../platform/a2a/task-status.ts'
+import { toTaskStatus } from '../../platform/a2a/task-status.ts'
 import { RUN_STATUSES } from '../../platform/runs/runs.ts'
 import type { WebhookHead } from '../../platform/webhooks/webhook-outbox.ts'
 
@@ -39,7 +39,8 @@ export function bodyOf({
 function taskBody(payload: string): string {
   const { timestamp: at, data } = v.parse(taskStatus, JSON.parse(payload))
   const { kickoff_id: taskId, context_id: contextId, ...facts } = data
-  return JSON.stringify(toStatusUpdate({ taskId, contextId, at, ...facts }))
+  const status = toTaskStatus({ taskId, contextId, at, ...facts })
+  return JSON.stringify({ statusUpdate: { taskId, contextId, status } })
 }
 
 /** Of alerts what they say themselves; of events of runs which run it was. */

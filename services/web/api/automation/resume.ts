@@ -1,3 +1,4 @@
+import type { Context } from 'hono'
 import * as v from 'valibot'
 import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
 import { ANSWER_CHARACTERS_MAX, decideApproval } from '../../../platform/runs/run-approvals.ts'
@@ -8,6 +9,8 @@ import { isObject } from '../../../shared/is-object.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
 import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
 import { STATES } from './run-status.ts'
@@ -46,27 +49,33 @@ export const resumeRoute: ApiRoute = {
   path: '/resume/:kickoffId',
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
-    c.var.wide['kickoff_id'] = id
-    const audited = createAudited(sql)
-    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
-    if (isEmpty(body) && (await findBudgetStop(sql, id))) {
-      const entry = runEntry('budget_stop_resumed', id)
-      await audited(c.var, (tx) => resumeStopped(tx, { runId: id }), entry)
-      return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
-    }
-    const read = v.safeParse(request, body)
-    if (!read.success) {
-      const problems = read.issues.map((issue) => describeIssue(issue, 'body'))
-      throw new AppError('unprocessable', `The decision is not valid: ${problems.join('; ')}.`, {
-        details: { problems },
-      })
-    }
-    const { task, call, decision, text } = read.output
-    const asked = { deploymentId: c.var.automation.id, runId: id, task, call, decision, text }
-    const entry = runEntry('approval_decided', id, { task, call, decision })
-    await audited(c.var, (tx) => decideApproval(tx, asked), entry)
+    await resumeRun(c, sql, { id, body: await readJson(c.req.raw, BODY_BYTES_MAX) })
     return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
   },
+}
+
+/** Lets a run of the automation continue, as a body says. Raises as `decideApproval` does. */
+export async function resumeRun(
+  c: Context<AuthorizedCall>,
+  sql: Database,
+  { id, body }: { readonly id: string; readonly body: unknown },
+): Promise<void> {
+  const audited = createAudited(sql)
+  if (isEmpty(body) && (await findBudgetStop(sql, id))) {
+    const entry = runEntry('budget_stop_resumed', id)
+    return audited(c.var, (tx) => resumeStopped(tx, { runId: id }), entry)
+  }
+  const read = v.safeParse(request, body)
+  if (!read.success) {
+    const problems = read.issues.map((issue) => describeIssue(issue, 'body'))
+    throw new AppError('unprocessable', `The decision is not valid: ${problems.join('; ')}.`, {
+      details: { problems },
+    })
+  }
+  const { task, call, decision, text } = read.output
+  const asked = { deploymentId: c.var.automation.id, runId: id, task, call, decision, text }
+  const entry = runEntry('approval_decided', id, { task, call, decision })
+  await audited(c.var, (tx) => decideApproval(tx, asked), entry)
 }
 
 const isEmpty = (body: unknown): boolean => isObject(body) && Object.keys(body).length === 0

@@ -1,3 +1,4 @@
+import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { Run, RunStatus } from '../../../platform/runs/runs.ts'
 import {
   BUDGET_EXCEEDED,
@@ -8,6 +9,7 @@ import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
 import { countDone } from '../../../platform/runs/run-tasks.ts'
 import type { RunTask } from '../../../platform/runs/run-tasks.ts'
+import { isObject } from '../../../shared/is-object.ts'
 
 /** The same status for clients that poll for a state in capitals. */
 export const STATES = {
@@ -48,13 +50,33 @@ export function statusDocument(run: Run, tasks: readonly RunTask[], waits: Waits
     },
     current_task: currentTask(tasks),
     tasks: tasks.map(toWire),
-    waiting_for: waits.approval ? waitingFor(waits.approval) : null,
-    budget_stop: waits.stopped ? budgetStop(waits.stopped) : null,
+    ...waitsDocument(waits),
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
     origin: run.originId && { kickoff_id: run.originId, action: run.originAction },
   }
+}
+
+/** Returns an output that is an object, where the last task has an output schema. */
+export function structuredOutput(
+  output: string,
+  { tasks }: CrewDefinition,
+): Readonly<Record<string, unknown>> | undefined {
+  if (!tasks.at(-1)?.output_schema) return undefined
+  try {
+    const value: unknown = JSON.parse(output)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Says how far a run has come. */
+export function describeProgress(tasks: readonly RunTask[], done = countDone(tasks)): string {
+  const running = tasks.find(({ status }) => status === 'running')?.task
+  const now = running === undefined ? '' : `; ${running} runs`
+  return `${done} of ${tasks.length} tasks are completed${now}`
 }
 
 /** The one that began last, of those that run. */
@@ -63,6 +85,12 @@ function currentTask(tasks: readonly RunTask[]): string | null {
   const startOf = ({ startedAt }: RunTask): number => startedAt?.getTime() ?? 0
   return running.toSorted((a, b) => startOf(b) - startOf(a))[0]?.task ?? null
 }
+
+/** Returns what a run waits for, as callers see it. */
+export const waitsDocument = ({ approval, stopped }: Waits) => ({
+  waiting_for: approval ? waitingFor(approval) : null,
+  budget_stop: stopped ? budgetStop(stopped) : null,
+})
 
 const waitingFor = ({ task, proposed, call, askedAt, decideBy, undecided }: Approval) => ({
   task,

@@ -38,7 +38,11 @@ export const statusRoute: ApiRoute = {
   },
 }
 
-async function waitsOf({ sql }: ApiRouteDeps, { id, status }: Run): Promise<Waits> {
+/** Returns what a run waits for, if it does. */
+export async function waitsOf(
+  { sql }: Pick<ApiRouteDeps, 'sql'>,
+  { id, status }: Pick<Run, 'id' | 'status'>,
+): Promise<Waits> {
   if (status !== 'waiting') return {}
   const [approval, stopped] = await Promise.all([findApproval(sql, id), findBudgetStop(sql, id)])
   return { approval, stopped }

@@ -18,11 +18,12 @@ import { automationUrl } from '../automation/automation-urls.ts'
 import { callerOf } from '../automation/events.ts'
 import { followRun } from '../automation/follow-run.ts'
 import { readIdempotencyKey } from '../automation/kickoff-request.ts'
-import { isOver } from '../automation/run-status.ts'
+import { describeProgress, isOver } from '../automation/run-status.ts'
 import { metaOf } from './era.ts'
 import type { Era } from './era.ts'
 import { invalidParams } from './messages.ts'
-import type { Fields, Outcome, Progress, RpcRequest } from './messages.ts'
+import type { Fields, RpcRequest } from '../json-rpc.ts'
+import type { Outcome, Progress } from './messages.ts'
 import { refusedResult, toResult, toTask } from './results.ts'
 
 /** Shorter than the minute for which usual clients and proxies wait. */
@@ -150,13 +151,11 @@ function createProgress(progressToken: unknown) {
     const completed = countDone(tasks)
     looks = completed > done ? 1 : looks + 1
     done = Math.max(done, completed)
-    const running = tasks.find(({ status }) => status === 'running')?.task
-    const now = running === undefined ? '' : `; ${running} runs`
     return {
       progressToken,
       progress: done + looks / (looks + 1),
       ...(tasks.length > 0 && { total: tasks.length }),
-      message: `${done} of ${tasks.length} tasks are completed${now}`,
+      message: describeProgress(tasks, done),
     }
   }
 }

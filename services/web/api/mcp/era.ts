@@ -1,7 +1,8 @@
 import { isObject } from '../../../shared/is-object.ts'
 import { PER_REQUEST_VERSION } from '../../../shared/mcp/per-request.ts'
 import { CODES } from './messages.ts'
-import type { Fault, Fields, Message } from './messages.ts'
+import type { Fields, Message } from '../json-rpc.ts'
+import type { Fault } from './messages.ts'
 
 /** The versions that begin with `initialize`, the newest first. */
 const SESSION_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18']

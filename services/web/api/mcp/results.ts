@@ -1,8 +1,8 @@
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { Run, RunStatus } from '../../../platform/runs/runs.ts'
 import type { AppError } from '../../../shared/errors.ts'
-import { isObject } from '../../../shared/is-object.ts'
-import type { Fields } from './messages.ts'
+import { structuredOutput } from '../automation/run-status.ts'
+import type { Fields } from '../json-rpc.ts'
 
 interface RunFacts {
   readonly definition: CrewDefinition
@@ -54,8 +54,8 @@ export function toResult(
 
 const FAILED: ReadonlySet<string> = new Set(['error', 'stopped', 'deleted'])
 
-function outputResult(output: string, { tasks }: CrewDefinition): Fields {
-  const structured = tasks.at(-1)?.output_schema && readObject(output)
+function outputResult(output: string, definition: CrewDefinition): Fields {
+  const structured = structuredOutput(output, definition)
   return {
     ...textResult(output),
     ...(structured && { structuredContent: structured }),
@@ -64,16 +64,6 @@ function outputResult(output: string, { tasks }: CrewDefinition): Fields {
 }
 
 const textResult = (text: string) => ({ content: [{ type: 'text', text }] })
-
-/** Only an object is structured content in each version of the protocol. */
-function readObject(output: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(output)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
 
 function describe(
   run: Run | undefined,

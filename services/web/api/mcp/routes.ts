@@ -15,8 +15,10 @@ import type { ToolCall } from './call-tool.ts'
 import { createMcpDoor, MCP_SCOPES } from './door.ts'
 import { metaOf, readEra, versionFor, VERSIONS } from './era.ts'
 import type { Era } from './era.ts'
-import { CODES, readMessage, toErrorResponse, toResponse } from './messages.ts'
-import type { Fault, Fields, Message, Outcome, Progress } from './messages.ts'
+import { readMessage, toErrorResponse, toResponse } from '../json-rpc.ts'
+import type { Fields, Message } from '../json-rpc.ts'
+import { CODES, describeWrong } from './messages.ts'
+import type { Fault, Outcome, Progress } from './messages.ts'
 import { askTask, TASK_METHODS, TASKS } from './tasks.ts'
 import { listTools } from './tools.ts'
 
@@ -47,8 +49,10 @@ export function mcpRoutes(deps: WebDeps, gate: Gate): Hono<McpCall> {
 
 async function answer(c: Context<McpCall>, deps: WebDeps, reach: Reach): Promise<Response> {
   refuseForeignPages(c, deps)
-  const message = await readMessage(c.req.raw)
-  if ('fault' in message) return answerFault(c, undefined, message.fault)
+  const message = await readMessage(c.req.raw, describeWrong)
+  if ('error' in message) {
+    return answerFault(c, undefined, { ...message.error, status: 400 })
+  }
   const { id, method } = message
   c.var.wide['mcp_method'] = method
   const era = readEra(message, (name) => c.req.header(name))
@@ -158,5 +162,5 @@ async function* toEvents(
 function breakOff({ log }: WebDeps, id: number | string, thrown: unknown): Fields {
   log.warn({ reason: toError(thrown).message }, 'a call of a tool broke off')
   const message = 'The platform cannot follow the run right now, which keeps running.'
-  return toErrorResponse(id, { code: CODES.internal, message, status: 200 })
+  return toErrorResponse(id, { code: CODES.internal, message })
 }
