@@ -106,7 +106,7 @@ function isListed(sql: Queryable, owner: TaskOwner, { contextId, state, since }:
 }
 
 const isAfter = (sql: Queryable, { at, id }: TaskCursor) => sql`
-  and (t.updated_at, t.run_id) < (${at}::timestamptz, ${id}::uuid)`
+  and (t.updated_at, t.run_id) < (${at}::text::timestamptz, ${id}::uuid)`
 
 function hasState(sql: Queryable, { status, code }: StateFilter) {
   if (code === undefined) return sql`and e.status = ${status}`

@@ -1,4 +1,4 @@
-import { toError } from '../../../shared/errors.ts'
+import { AppError, toError } from '../../../shared/errors.ts'
 import { RPC_CODES } from '../json-rpc.ts'
 import type { Fields, RpcError } from '../json-rpc.ts'
 import type { A2aCall } from './call.ts'
@@ -36,11 +36,10 @@ export async function answerTo(
     }
     return write(call, binding, answer)
   } catch (thrown) {
-    const headers = thrown instanceof Error && 'headers' in thrown ? Object(thrown.headers) : {}
-    return refuse(tell(thrown), headers)
+    return refuse(tell(thrown), thrown instanceof AppError ? thrown.headers : {})
   }
 
-  function refuse(told: Told, headers: Record<string, string> = {}): Response {
+  function refuse(told: Told, headers: Readonly<Record<string, string>> = {}): Response {
     c.var.wide['a2a_error'] = told.code
     const body = JSON.stringify(binding.toError(told))
     return c.body(body, binding.statusOf(told), { ...headers, ...typeOf(binding.type) })

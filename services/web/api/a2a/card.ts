@@ -10,6 +10,7 @@ import { asTool } from '../../../platform/automations/automation-tools.ts'
 import { canonicalJson } from '../../../shared/canonical-json.ts'
 import type { WebDeps } from '../../context.ts'
 import { automationUrl } from '../automation/automation-urls.ts'
+import { MCP_SCOPES } from '../mcp/door.ts'
 
 /** The version of the protocol that is spoken here. */
 export const VERSION = '1.0'
@@ -117,7 +118,7 @@ export function extendedCard(
   }
 }
 
-/** No member has the default of its type: those are left out of what is signed. */
+/** No member is empty, or has the default of its type: those are left out of what is signed. */
 function partsOfAll(config: WebDeps['config'], automationId: string) {
   const url = `${automationUrl(config, automationId)}/a2a`
   return {
@@ -137,7 +138,7 @@ function partsOfAll(config: WebDeps['config'], automationId: string) {
         },
       },
     },
-    securityRequirements: [{ schemes: { bearer: {} } }],
+    securityRequirements: [{ schemes: { bearer: { list: [...MCP_SCOPES] } } }],
     defaultOutputModes: [TEXT, JSON_TYPE],
   }
 }

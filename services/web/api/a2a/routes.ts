@@ -17,8 +17,7 @@ import type { Fields } from '../json-rpc.ts'
 import { answerTo } from './answer-to.ts'
 import type { Binding } from './answer-to.ts'
 import { createCards, KEYS_PATH, publicCard, VERSION } from './card.ts'
-import { OPERATIONS } from './operations.ts'
-import { refusal, tell, wrongParams } from './refusals.ts'
+import { refusal, wrongParams } from './refusals.ts'
 
 const CACHED = { 'cache-control': 'public, max-age=300' }
 const A2A_TYPE = 'application/a2a+json'
@@ -27,20 +26,20 @@ const A2A_TYPE = 'application/a2a+json'
 const ADDRESSES: readonly (readonly [method: string, path: string, operation: string])[] = [
   ['GET', '/extendedAgentCard', 'GetExtendedAgentCard'],
   ['GET', '/tasks', 'ListTasks'],
-  ['GET', '/tasks/:id/pushNotificationConfigs', 'ListTaskPushNotificationConfigs'],
-  ['POST', '/tasks/:id/pushNotificationConfigs', 'CreateTaskPushNotificationConfig'],
-  ['GET', '/tasks/:id/pushNotificationConfigs/:configId', 'GetTaskPushNotificationConfig'],
-  ['DELETE', '/tasks/:id/pushNotificationConfigs/:configId', 'DeleteTaskPushNotificationConfig'],
-  // What is behind the colon of a path is no parameter of it.
-  ['GET', '/tasks/:id', 'GetTask'],
-  ['POST', '/tasks/:id', ''],
-  ['POST', '/:id', ''],
+  ['GET', '/tasks/:taskId/pushNotificationConfigs', 'ListTaskPushNotificationConfigs'],
+  ['POST', '/tasks/:taskId/pushNotificationConfigs', 'CreateTaskPushNotificationConfig'],
+  ['GET', '/tasks/:taskId/pushNotificationConfigs/:configId', 'GetTaskPushNotificationConfig'],
+  ['DELETE', '/tasks/:taskId/pushNotificationConfigs/:configId', 'DeleteTaskPushNotificationConfig'],
+  ['GET', '/tasks/:taskId', 'GetTask'],
+  ['POST', '/tasks/:taskId', ''],
+  // Behind the word stands a colon: the router reads the rest of the segment as a parameter.
+  ['POST', '/message:verb', ''],
 ]
 
 /** The operations that the ends of paths name. */
 const VERBS: Readonly<Record<string, string>> = {
-  'message:send': 'SendMessage',
-  'message:stream': 'SendStreamingMessage',
+  ':send': 'SendMessage',
+  ':stream': 'SendStreamingMessage',
   ':cancel': 'CancelTask',
   ':subscribe': 'SubscribeToTask',
 }
@@ -136,22 +135,27 @@ const HTTP: Binding = {
 
 /** Reads the parameters of an operation off the path, the query and the body. */
 async function readHttp(c: Context<AuthorizedCall>, operation: string) {
-  const [, id = '', verb = ''] = /^([^:]*)(:.*)?$/.exec(c.req.param('id') ?? '') ?? []
-  const isMessage = id === 'message'
-  const method = verb === '' ? operation : (VERBS[isMessage ? id + verb : verb] ?? '')
+  const { taskId, configId, verb: ofMessage } = c.req.param()
+  const [, id = '', ofTask = ''] = /^([^:]*)(:.*)?$/.exec(taskId ?? '') ?? []
+  const verb = ofMessage ?? ofTask
+  const isOf = (ofMessage === undefined) === (verb === ':cancel' || verb === ':subscribe')
+  const method = verb === '' ? operation : ((isOf && VERBS[verb]) || '')
   const body = c.req.method === 'POST' ? await readBody(c) : readQuery(c)
-  const configId = c.req.param('configId')
-  const path = isMessage
-    ? {}
-    : c.req.path.includes('/pushNotificationConfigs')
-      ? { taskId: id, ...(configId !== undefined && { id: configId }) }
-      : { ...(id !== '' && { id }) }
-  return { method, params: { ...body, ...path } }
+  return { method, params: { ...body, ...idsOf(operation, id, configId) } }
+}
+
+/** Those of what hangs on a task name the task beside it. */
+function idsOf(operation: string, id: string, configId: string | undefined): Fields {
+  if (operation.includes('PushNotification')) {
+    return { taskId: id, ...(configId !== undefined && { id: configId }) }
+  }
+  return id === '' ? {} : { id }
 }
 
 /** A subscription and a cancellation may have no body. */
 async function readBody(c: Context): Promise<Fields> {
-  if (!c.req.header('content-type') && Number(c.req.header('content-length') ?? 0) === 0) return {}
+  const { 'content-length': length = '0', 'transfer-encoding': chunked } = c.req.header()
+  if (length === '0' && chunked === undefined) return {}
   const body = await readJson(c.req.raw, BODY_BYTES_MAX, A2A_TYPE)
   if (isObject(body)) return body
   throw wrongParams('The body is a JSON object.')
