@@ -69,7 +69,8 @@ export async function* followTask(
     const { message } = status
     const current = JSON.stringify([status.state, message?.parts])
     if (told === undefined) {
-      yield { task: await taskDocument(deps, { automation, task: now }, { historyLength }) }
+      const wanted = { historyLength, artifacts: isEnded(now) }
+      yield { task: await taskDocument(deps, { automation, task: now }, wanted) }
     } else if (current === told) yield undefined
     else {
       const artifacts = isOver(run) ? await artifactsOf(deps, automation, run) : []

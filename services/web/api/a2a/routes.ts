@@ -65,7 +65,8 @@ export function a2aRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
   })
 
   const authenticate = requireBearer(deps, createAutomationDoors(sql, gate)('kickoff', 'read'))
-  for (const path of [one, `${one}/*`]) routes.use(path, authenticate)
+  const paths = new Set(ADDRESSES.map(([, path]) => one + path))
+  for (const path of [one, ...paths]) routes.use(path, authenticate)
   routes.post(one, declareRight('token'), async (c) => {
     const binding = createRpcBinding()
     return answerTo(call(c), binding, async () => {

@@ -2,6 +2,7 @@ import type { WebConfig } from '../../env.ts'
 import { cookieNames } from '../../gate/callers/cookies.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { describeResource } from './describe-resource.ts'
+import { a2aPaths } from './a2a.ts'
 import { automationPaths } from './automation.ts'
 import { BATCH_SCHEMAS, withBatches } from './batches.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
@@ -52,6 +53,7 @@ export function describeApi(config: Config) {
     paths: {
       ...automationPaths(config),
       ...mcpPaths(config),
+      ...a2aPaths(config),
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
       ...TRIGGER_PATHS,

@@ -61,6 +61,8 @@ const mcpSection = ({ apiUrl, automation }: IntegratePage): Html =>
       of this server, with a token that may start and read runs.
     </p>
     ${copyable('Address of the MCP server', `${apiUrl}/mcp`)}
+    <p class="hint">Agents that speak A2A read its card below this address, with such a token.</p>
+    ${copyable('Address of the agent', `${apiUrl}/a2a`)}
   </section>`
 
 /** What else starts runs, by the address of its page and its heading. */

@@ -139,6 +139,7 @@ const yank =
 type Why = string
 
 const RUN: Why = 'starts a run, which is its own record'
+const OF_TASK: Why = 'is of one run, whose caller asks to be told of it'
 const FILE: Why = 'stores a file that runs are given'
 const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
@@ -564,6 +565,13 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /platform/api/v1/crew/:automationId/kickoff': RUN,
   'POST /platform/api/v1/crew/:automationId/mcp': RUN,
   'POST /mcp': RUN,
+  'POST /platform/api/v1/crew/:automationId/a2a': RUN,
+  'POST /platform/api/v1/crew/:automationId/a2a/message:verb': RUN,
+  'POST /platform/api/v1/crew/:automationId/a2a/tasks/:taskId':
+    'stops a run, which the tests of A2A look for in the audit',
+  'POST /platform/api/v1/crew/:automationId/a2a/tasks/:taskId/pushNotificationConfigs': OF_TASK,
+  'DELETE /platform/api/v1/crew/:automationId/a2a/tasks/:taskId/pushNotificationConfigs/:configId':
+    OF_TASK,
   'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/retry': RUN,
   'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/fork': RUN,
   'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/rerun': RUN,

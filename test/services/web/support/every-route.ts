@@ -90,6 +90,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const byName: Readonly<Record<string, string | number>> = {
     automationId: acme.research.automationId,
     kickoffId: runs.completed,
+    taskId: runs.completed,
+    configId: runs.completed,
+    verb: ':send',
     projectId,
     proposalId,
     number: 1,

@@ -32,7 +32,7 @@ beforeAll(async () => {
   fill = await fillPaths(platform)
   rights = createRights(() => platform.app)
   const isOfOneAutomation = ({ path }: MountedRoute): boolean =>
-    path.startsWith('/platform/api/') && !path.endsWith('/mcp')
+    path.startsWith('/platform/api/') && !/\/(mcp|a2a(\/.*)?)$/.test(path)
   routes = mountedRoutes(platform.app).filter((route) => !isOfOneAutomation(route))
   for (const role of ORGANIZATION_ROLES) people.set(role, await signInAs(platform, role, role))
   people.set('nobody', await signInAs(platform, 'nobody'))
