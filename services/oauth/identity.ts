@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { PLATFORM, writeAudit } from '../platform/audit/audit.ts'
 import { createSigningKeys } from '../platform/connections/make-signing-keys.ts'
-import type {
-  SigningKeys,
-  SigningKeysOptions,
-} from '../platform/connections/make-signing-keys.ts'
+import type { SigningKeys, SigningKeysOptions } from '../platform/connections/make-signing-keys.ts'
 import { findRunningRun, recordIdentityToken } from '../platform/connections/identity-tokens.ts'
 import type { RunIdentity } from '../platform/connections/identity-tokens.ts'
 import type { TokenHolder } from '../platform/connections/oauth-tokens.ts'

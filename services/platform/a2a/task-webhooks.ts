@@ -6,7 +6,7 @@ import { isUuid } from '../automations/automations.ts'
 import type { WebhookKeys } from '../webhooks/webhook-keys.ts'
 
 /** The most webhooks that one task has. */
-export const TASK_WEBHOOKS_MAX = 5
+const TASK_WEBHOOKS_MAX = 5
 
 /** The headers that are sent along, by which a receiver knows the sender. */
 export type TaskWebhookHeaders = Readonly<Record<string, string>>

@@ -83,8 +83,8 @@ async function findRecorded(sql: Queryable, name: SealingKeyName): Promise<Recor
 
 /**
  * Where the secrets of each key are. What ends by itself within hours is left out: the sessions of
- * people, and authorizations that were begun; and the keys of identities and agent cards, which are made
- * anew.
+ * people, and authorizations that were begun; and the keys of identities and agent cards, which are
+ * made anew.
  */
 const SEALED: Readonly<
   Record<SealingKeyName, readonly (readonly [table: string, column: string])[]>

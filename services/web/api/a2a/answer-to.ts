@@ -55,7 +55,8 @@ function unknown(asked: Asked): Told {
   const base = { status: 404 as const, name: 'NOT_FOUND', details: [] }
   if ('error' in asked) return { ...base, ...asked.error }
   const shown = asked.method === '' ? 'at this address' : asked.method
-  const message = `There is no operation ${shown}. A2A 1.0 has ${Object.keys(OPERATIONS).join(', ')}.`
+  const known = Object.keys(OPERATIONS).join(', ')
+  const message = `There is no operation ${shown}. A2A 1.0 has ${known}.`
   return { ...base, code: RPC_CODES.unknownMethod, message }
 }
 

@@ -3,7 +3,7 @@ import {
   deleteTaskWebhook,
   listTaskWebhooks,
 } from '../../../platform/a2a/task-webhooks.ts'
-import type { TaskWebhook } from '../../../platform/a2a/task-webhooks.ts'
+import type { TaskWebhook, TaskWebhookHeaders } from '../../../platform/a2a/task-webhooks.ts'
 import type { Task } from '../../../platform/a2a/tasks.ts'
 import { webhookAddressProblem, URL_LENGTH_MAX } from '../../../platform/webhooks/webhook-fields.ts'
 import { createWebhookKeys } from '../../../platform/webhooks/webhook-keys.ts'
@@ -20,28 +20,35 @@ const CREDENTIALS_CHARACTERS_MAX = 4000
 const SCHEME = /^[A-Za-z][A-Za-z0-9-]{0,39}$/
 const VISIBLE = /^[\x21-\x7e]+( [\x21-\x7e]+)*$/
 
-/** Checks where a task shall say how it is doing, and with which headers. Raises `unprocessable`. */
+/** Checks where a task is to say how it is doing, and what goes along. Raises `unprocessable`. */
 export function readPushConfig({ config }: WebDeps, given: PushConfig) {
-  const { url, token, authentication } = given
+  const { url } = given
   const guard = createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config))
-  if (url.length > URL_LENGTH_MAX) throw wrongParams(`url has at most ${URL_LENGTH_MAX} characters.`)
+  if (url.length > URL_LENGTH_MAX) {
+    throw wrongParams(`url has at most ${URL_LENGTH_MAX} characters.`)
+  }
   const problem = webhookAddressProblem(url, guard)
   if (problem !== undefined) throw wrongParams(problem)
+  return { url, headers: headersOf(given) }
+}
+
+function headersOf({ token = '', authentication }: PushConfig): TaskWebhookHeaders {
   const { scheme = '', credentials = '' } = authentication ?? {}
   if (authentication && !SCHEME.test(scheme)) {
     throw wrongParams('authentication.scheme is the name of a scheme, such as Bearer.')
   }
-  for (const [name, value] of Object.entries({ token, 'authentication.credentials': credentials })) {
-    if (!value || (VISIBLE.test(value) && value.length <= CREDENTIALS_CHARACTERS_MAX)) continue
-    throw wrongParams(
-      `${name} has at most ${CREDENTIALS_CHARACTERS_MAX} visible ASCII characters.`,
-    )
-  }
-  const headers = {
-    ...(token && { 'x-a2a-notification-token': token }),
+  requireVisible('token', token)
+  requireVisible('authentication.credentials', credentials)
+  return {
+    ...(token !== '' && { 'x-a2a-notification-token': token }),
     ...(authentication && { authorization: `${scheme} ${credentials}`.trim() }),
   }
-  return { url, headers }
+}
+
+/** Refuses what no header can hold. */
+function requireVisible(name: string, value: string): void {
+  if (value === '' || (VISIBLE.test(value) && value.length <= CREDENTIALS_CHARACTERS_MAX)) return
+  throw wrongParams(`${name} has at most ${CREDENTIALS_CHARACTERS_MAX} visible ASCII characters.`)
 }
 
 /** Lets a task say how it is doing. What it is to be known by is sealed, and never told again. */

@@ -132,34 +132,36 @@ export async function readInputs(parts: readonly Part[], taken: Taken): Promise<
     inputs.set(name, value)
   }
   const texts: string[] = []
-  const files: string[] = []
+  const files: unknown[] = []
   for (const [index, each] of parts.entries()) {
     const name = nameOf(each, index)
-    const { text, raw, data } = each
-    if (text !== undefined && name === undefined) texts.push(text)
-    else if (raw !== undefined) {
-      const id = await taken.store(fileOf(each, raw))
-      if (name === undefined) files.push(id)
-      else put(name, { file_id: id })
-    } else if (name !== undefined) put(name, text ?? data)
-    else if (isObject(data)) for (const [key, value] of Object.entries(data)) put(key, value)
-    else throw wrongParams(`${place(index)}.data is an object with the inputs by name.`)
+    const value = await valueOf(each, taken)
+    if (name !== undefined) put(name, value)
+    else if (each.raw !== undefined) files.push(value)
+    else if (each.text !== undefined) texts.push(each.text)
+    else for (const [key, member] of membersOf(value, index)) put(key, member)
   }
   const free = taken.fields.filter(({ name }) => !inputs.has(name))
   if (texts.length > 0) put(onlyOf(free, [undefined, 'string'], 'text'), texts.join('\n'))
   if (files.length > 1) throw wrongParams('Name the input of each file in metadata.input.')
-  if (files.length > 0) put(onlyOf(free, ['file'], 'file'), { file_id: files[0] })
+  if (files.length > 0) put(onlyOf(free, ['file'], 'file'), files[0])
   return Object.fromEntries(inputs)
+}
+
+async function valueOf({ filename, mediaType, ...content }: Part, { store }: Taken) {
+  const { text, raw, data } = content
+  if (raw === undefined) return text ?? data
+  const bytes = Buffer.from(raw, 'base64')
+  return { file_id: await store({ name: filename ?? 'file', declared: mediaType ?? '', bytes }) }
+}
+
+function membersOf(data: unknown, index: number): [string, unknown][] {
+  if (isObject(data)) return Object.entries(data)
+  throw wrongParams(`${place(index)}.data is an object with the inputs by name.`)
 }
 
 const place = (index: number): string => `message.parts[${index}]`
 const shown = (text: string): string => JSON.stringify(text.slice(0, 64))
-
-const fileOf = ({ filename = 'file', mediaType = '' }: Part, raw: string) => ({
-  name: filename,
-  declared: mediaType,
-  bytes: Buffer.from(raw, 'base64'),
-})
 
 /** Returns the input that a part names, of a part with one content that can be taken. */
 function nameOf({ metadata = {}, ...content }: Part, index: number): string | undefined {

@@ -80,10 +80,7 @@ const told = (
   { message, reason = 'UNSUPPORTED_OPERATION' }: { message: string; reason?: KindName },
 ): Told => ({ code, message, status, name, details: [errorInfo(reason, DOMAIN)] })
 
-function own(
-  { message, code }: AppError,
-  { status, name }: Pick<Told, 'status' | 'name'>,
-): Told {
+function own({ message, code }: AppError, { status, name }: Pick<Told, 'status' | 'name'>): Told {
   const isCallers = status === 413 || status === 415
   const rpc = isCallers ? RPC_CODES.invalidRequest : RPC_CODES.internal
   const info = errorInfo(code.toUpperCase(), 'crew-platform')

@@ -29,7 +29,11 @@ const ADDRESSES: readonly (readonly [method: string, path: string, operation: st
   ['GET', '/tasks/:taskId/pushNotificationConfigs', 'ListTaskPushNotificationConfigs'],
   ['POST', '/tasks/:taskId/pushNotificationConfigs', 'CreateTaskPushNotificationConfig'],
   ['GET', '/tasks/:taskId/pushNotificationConfigs/:configId', 'GetTaskPushNotificationConfig'],
-  ['DELETE', '/tasks/:taskId/pushNotificationConfigs/:configId', 'DeleteTaskPushNotificationConfig'],
+  [
+    'DELETE',
+    '/tasks/:taskId/pushNotificationConfigs/:configId',
+    'DeleteTaskPushNotificationConfig',
+  ],
   ['GET', '/tasks/:taskId', 'GetTask'],
   ['POST', '/tasks/:taskId', ''],
   // Behind the word stands a colon: the router reads the rest of the segment as a parameter.
@@ -140,7 +144,7 @@ async function readHttp(c: Context<AuthorizedCall>, operation: string) {
   const [, id = '', ofTask = ''] = /^([^:]*)(:.*)?$/.exec(taskId ?? '') ?? []
   const verb = ofMessage ?? ofTask
   const isOf = (ofMessage === undefined) === (verb === ':cancel' || verb === ':subscribe')
-  const method = verb === '' ? operation : ((isOf && VERBS[verb]) || '')
+  const method = verb === '' ? operation : (isOf && VERBS[verb]) || ''
   const body = c.req.method === 'POST' ? await readBody(c) : readQuery(c)
   return { method, params: { ...body, ...idsOf(operation, id, configId) } }
 }
@@ -167,7 +171,10 @@ const NUMBERS: ReadonlySet<string> = new Set(['pageSize', 'historyLength'])
 function readQuery(c: Context): Fields {
   const entries = Object.entries(c.req.query()).map(([name, text]) => {
     if (NUMBERS.has(name) && /^\d{1,9}$/.test(text)) return [name, Number(text)]
-    return [name, name === 'includeArtifacts' && /^(true|false)$/.test(text) ? text === 'true' : text]
+    return [
+      name,
+      name === 'includeArtifacts' && /^(true|false)$/.test(text) ? text === 'true' : text,
+    ]
   })
   return Object.fromEntries(entries)
 }

@@ -14,7 +14,7 @@ import { waitsOf } from '../automation/status.ts'
 import type { Fields } from '../json-rpc.ts'
 
 /** The task of an automation. */
-export interface OwnTask {
+interface OwnTask {
   readonly automation: Automation
   readonly task: Task
 }

@@ -76,7 +76,8 @@ const card = {
 
 const id = parameter('automation_id', 'path')
 const taskId = parameter('task_id', 'path', {
-  description: 'The kickoff id; to cancel or to subscribe with `:cancel` or `:subscribe` behind it.',
+  description:
+    'The kickoff id; to cancel or to subscribe with `:cancel` or `:subscribe` behind it.',
   schema: { type: 'string' },
 })
 const configId = parameter('config_id', 'path')

@@ -107,6 +107,22 @@ async function open(
   return new ClientFactory(options).createFromUrl(`${at}/`)
 }
 
+/** A task as it is on the wire, as far as the tests look into it. */
+interface WireTask {
+  readonly id: string
+  readonly status: {
+    readonly state: string
+    readonly message: { readonly parts: readonly { readonly data: object }[] }
+  }
+}
+
+/** What a stream brings, likewise. */
+interface WireUpdate {
+  readonly task?: WireTask
+  readonly statusUpdate?: WireTask
+  readonly artifactUpdate?: { readonly artifact: { readonly parts: [{ readonly url: string }] } }
+}
+
 let messages = 0
 const message = (parts: readonly object[], fields: object = {}) => {
   messages += 1
@@ -125,7 +141,7 @@ async function sendTask(client: Client, asked: SendMessageRequest) {
   return toWire(answer as Task)
 }
 // The client has its own form of what is on the wire.
-const toWire = (task: Task) => Task.toJSON(task) as Record<string, any>
+const toWire = (task: Task) => Task.toJSON(task) as WireTask
 const get = async (client: Client, id: string) =>
   toWire(await client.getTask(GetTaskRequest.fromJSON({ id })))
 
@@ -172,15 +188,15 @@ describe.each(BINDINGS)('the official client by %s', (binding) => {
       artifacts: [{ artifactId: 'output', parts: [{ text: 'The moon.' }] }],
       history: [{ role: 'ROLE_USER', parts: [{ data: { topic: 'tides' } }] }],
     })
-    expect(await get(client, task['id'])).toEqual(task)
+    expect(await get(client, task.id)).toEqual(task)
   })
 
-  it('follows a run as a stream, from its start over its tasks to its files and its end', async () => {
+  it('follows a run as a stream, from its start over its tasks to its files', async () => {
     const client = await connect()
-    const told: Record<string, any>[] = []
+    const told: WireUpdate[] = []
     const stream = (async () => {
       for await (const each of client.sendMessageStream(request(TIDES))) {
-        told.push(StreamResponse.toJSON(each) as object)
+        told.push(StreamResponse.toJSON(each) as WireUpdate)
       }
     })()
     await until(async () => told.length > 0)
@@ -194,13 +210,18 @@ describe.each(BINDINGS)('the official client by %s', (binding) => {
     const states = told.flatMap(({ task, statusUpdate }) => (task ?? statusUpdate)?.status.state)
     expect(states.at(0)).toBe('TASK_STATE_SUBMITTED')
     expect(states).toContain('TASK_STATE_WORKING')
-    expect(told.at(-1)).toMatchObject({ statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } })
+    expect(told.at(-1)).toMatchObject({
+      statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } },
+    })
     const artifacts = told.flatMap(({ artifactUpdate }) => artifactUpdate?.artifact ?? [])
     expect(artifacts).toMatchObject([
       { artifactId: 'output', parts: [{ text: 'Done.' }] },
-      { name: 'a.md', parts: [{ url: `${agent.replace(/a2a$/, '')}runs/${run.id}/artifacts/a.md` }] },
+      {
+        name: 'a.md',
+        parts: [{ url: `${agent.replace(/a2a$/, '')}runs/${run.id}/artifacts/a.md` }],
+      },
     ])
-    const file = await fetch(artifacts[1].parts[0].url, { headers: newCaller(token) })
+    const file = await fetch(artifacts[1]?.parts[0].url ?? '', { headers: newCaller(token) })
     expect(await file.text()).toBe('# A')
   })
 
@@ -238,7 +259,7 @@ describe.each(BINDINGS)('the official client by %s', (binding) => {
     await parkRun(stage.sql, run, { step: 's'.repeat(32), task: 'research', output: 'Facts' })
     const { status } = await waiting
     expect(status.state).toBe('TASK_STATE_INPUT_REQUIRED')
-    expect(status.message.parts[1].data.waiting_for).toMatchObject({ task: 'research' })
+    expect(status.message.parts[1]?.data).toMatchObject({ waiting_for: { task: 'research' } })
     const decision = [{ data: { task: 'research', decision: 'approve' } }]
     const fields = { taskId: run.id, contextId: run.id }
     const task = await sendTask(client, request(decision, fields, NOW))
@@ -308,7 +329,9 @@ describe.each(BINDINGS)('the official client by %s', (binding) => {
       other.listTaskPushNotificationConfig({ ...key, pageSize: 0, pageToken: '' }),
       other.deleteTaskPushNotificationConfig(key),
     ]
-    const reasons = (await Promise.allSettled(attempts)).map((each) => JSON.stringify(each, errorText))
+    const reasons = (await Promise.allSettled(attempts)).map((each) =>
+      JSON.stringify(each, errorText),
+    )
     const said = 'There is no such task of this caller.'
     expect(reasons).toEqual(attempts.map(() => expect.stringContaining(said)))
     expect((await other.listTasks(ListTasksRequest.fromJSON({}))).tasks).toEqual([])
@@ -322,7 +345,8 @@ describe('a message', () => {
     const answers = await Promise.all([1, 2, 3].map(() => rpc('SendMessage', twice)))
     const [run, ...others] = await runs()
     expect(others).toEqual([])
-    for (const { body } of answers) expect(body).toMatchObject({ result: { task: { id: run?.id } } })
+    for (const { body } of answers)
+      expect(body).toMatchObject({ result: { task: { id: run?.id } } })
     const other = await rpc('SendMessage', twice, newCaller(otherToken))
     expect(other.body['error']).toBeUndefined()
     expect(await runs()).toHaveLength(2)
@@ -372,7 +396,7 @@ describe('a message', () => {
     ['a file where none is taken', [{ raw: 'YQ==' }], -32_005, 'no input left'],
     ['no part', [], -32_602, 'must not be empty'],
     ['the name of an input that is none', [{ text: 'x', metadata: { input: 7 } }], -32_602, 'name'],
-  ])('with %s starts nothing, and says why', async (_, parts, code, text) => {
+  ])('with %s starts nothing, and says why', async (...[, parts, code, text]) => {
     const { status, body } = await send(parts)
     expect(status).toBe(200)
     expect(body).toMatchObject({ error: { code, message: expect.stringContaining(text) } })
@@ -411,7 +435,7 @@ describe('a message', () => {
   it('groups tasks by its context, and fits the one of its task', async () => {
     await send(TIDES, { contextId: 'talk' })
     const { body } = await send(TIDES, { contextId: 'talk' })
-    const { id } = (body as any).result.task
+    const { id } = Object(body).result.task
     await send(TIDES)
     const listed = await rpc('ListTasks', { contextId: 'talk' })
     expect(listed.body).toMatchObject({ result: { totalSize: 2 } })
@@ -427,7 +451,7 @@ describe('a call', () => {
     ['of a method of 0.3', {}, 'message/send', -32_601],
     ['of a method of objects', {}, 'constructor', -32_601],
     ['of a task that is none', {}, 'GetTask', -32_001],
-  ])('%s has the error of A2A', async (_, headers, method, code) => {
+  ])('%s has the error of A2A', async (...[, headers, method, code]) => {
     const answer = await rpc(method, { id: 'no' }, headers)
     expect(answer).toMatchObject({ status: 200, body: { id: 1, error: { code } } })
   })
@@ -446,7 +470,7 @@ describe('a call', () => {
     ['GET', '/tasks/no', 404, 'TASK_NOT_FOUND'],
     ['POST', '/message:sing', 404, undefined],
     ['GET', '/tasks?pageSize=0', 400, undefined],
-  ])('of %s %s has the error of HTTP with JSON', async (method, path, status, reason) => {
+  ])('of %s %s has the error of HTTP with JSON', async (...[method, path, status, reason]) => {
     const headers = { ...newCaller(token), 'a2a-version': '1.0' }
     const answer = await fetch(agent + path, { method, headers })
     expect(answer.headers.get('content-type')).toBe('application/a2a+json')
@@ -531,7 +555,7 @@ describe('push notifications', () => {
   it('say each change of the status, in order, with what the receiver knows them by', async () => {
     const known = { token: 'known', authentication: { scheme: 'Bearer', credentials: 'secret' } }
     const { body } = await send(TIDES, {}, config(`${receiver.url}/push`, known))
-    const taskId = (body as any).result.task.id
+    const taskId = Object(body).result.task.id
     const sender = startSender()
     const run = await takeRun(stage.sql)
     await failRun(stage.sql, run, { code: 'llm_rejected', message: 'No.' })
@@ -562,7 +586,7 @@ describe('push notifications', () => {
 
   it('of a task that has ended say its end, once', async () => {
     const { body } = await send(TIDES)
-    const taskId = (body as any).result.task.id
+    const taskId = Object(body).result.task.id
     await complete('Done.')
     await rpc('CreateTaskPushNotificationConfig', { taskId, url: receiver.url })
     const sender = startSender()
@@ -610,7 +634,7 @@ describe('push notifications', () => {
 
   it('have at most five configs of a task, which are no webhooks of the automation', async () => {
     const { body } = await send(TIDES)
-    const taskId = (body as any).result.task.id
+    const taskId = Object(body).result.task.id
     const create = () => rpc('CreateTaskPushNotificationConfig', { taskId, url: receiver.url })
     for (let made = 0; made < 5; made += 1) expect((await create()).body['error']).toBeUndefined()
     expect((await create()).body).toMatchObject({
@@ -636,10 +660,11 @@ describe('a list of tasks', () => {
       now() - (row_number() over () / 10) * interval '1 microsecond' from added`
 
   it('puts a task first whose status has changed, and finds those since then', async () => {
-    const [first, second] = [(await send(TIDES)).body, (await send(TIDES)).body] as any[]
+    const a = Object((await send(TIDES)).body).result.task.id
+    const second = Object((await send(TIDES)).body)
     const order = async (params: object = {}) =>
-      ((await rpc('ListTasks', params)).body as any).result.tasks.map((task: any) => task.id)
-    const [a, b] = [first.result.task.id, second.result.task.id]
+      Object((await rpc('ListTasks', params)).body).result.tasks.map(({ id }: WireTask) => id)
+    const b = second.result.task.id
     expect(await order()).toEqual([b, a])
     const { timestamp } = second.result.task.status
     const run = await takeRun(stage.sql)
@@ -651,7 +676,10 @@ describe('a list of tasks', () => {
 
   it.each([
     ['pageToken', { pageToken: 'MjAyNi0xMy00MVQ' }],
-    ['pageToken', { pageToken: Buffer.from('2026-13-41T00:00:00.000000Z x').toString('base64url') }],
+    [
+      'pageToken',
+      { pageToken: Buffer.from('2026-13-41T00:00:00.000000Z x').toString('base64url') },
+    ],
     ['pageSize', { pageSize: 101 }],
     ['status', { status: 'working' }],
     ['statusTimestampAfter', { statusTimestampAfter: 'yesterday' }],
@@ -682,7 +710,7 @@ describe('a list of tasks', () => {
     let pageToken = ''
     do {
       const { body } = await rpc('ListTasks', { pageSize: 100, pageToken })
-      const { tasks, nextPageToken, totalSize } = (body as any).result
+      const { tasks, nextPageToken, totalSize } = Object(body).result
       expect(totalSize).toBe(TASKS + 1)
       for (const { id, status, artifacts } of tasks) {
         expect(artifacts).toBeUndefined()
@@ -691,7 +719,12 @@ describe('a list of tasks', () => {
       pageToken = nextPageToken
     } while (pageToken !== '')
     expect(new Set(seen.map(({ id }) => id)).size).toBe(TASKS + 1)
-    expect(seen.map(({ at }) => at)).toEqual(seen.map(({ at }) => at).toSorted().toReversed())
+    expect(seen.map(({ at }) => at)).toEqual(
+      seen
+        .map(({ at }) => at)
+        .toSorted()
+        .toReversed(),
+    )
     const rejected = await rpc('ListTasks', { status: 'TASK_STATE_REJECTED', pageSize: 1 })
     expect(rejected.body).toMatchObject({
       result: { totalSize: TASKS / 2, tasks: [{ status: { state: 'TASK_STATE_REJECTED' } }] },
