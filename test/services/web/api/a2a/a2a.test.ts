@@ -21,6 +21,7 @@ import type { Client } from '@a2a-js/sdk/client'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runsOfState, TASK_STATES } from '../../../../../services/platform/a2a/task-status.ts'
+import { deleteEndedTaskWebhooks } from '../../../../../services/platform/a2a/task-webhooks.ts'
 import { createStaticToken } from '../../../../../services/platform/automations/static-tokens.ts'
 import type { TokenScope } from '../../../../../services/platform/automations/token-limits.ts'
 import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
@@ -593,6 +594,9 @@ describe('push notifications', () => {
     await until(async () => received.length === 1)
     await sender.stop(0)
     expect(JSON.stringify(received)).toContain('TASK_STATE_COMPLETED')
+    expect(await deleteEndedTaskWebhooks(stage.sql)).toBe(0)
+    await stage.sql`update executions set finished_at = now() - interval '2 hours'`
+    expect(await deleteEndedTaskWebhooks(stage.sql)).toBe(1)
   })
 
   it('are tried again, and hold up no other task of theirs', async () => {
