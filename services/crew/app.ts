@@ -16,6 +16,7 @@ import { FILES_CAPABILITY } from '../platform/crew-contract/kickoff-files.ts'
 import type { ModelEndpoint } from '../platform/connections/model-endpoint.ts'
 import { stepBase } from '../platform/crew-contract/step-key.ts'
 import { AppError } from '../shared/errors.ts'
+import { createDocumentReader } from '../shared/documents/read-document.ts'
 import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import { problemResponse } from '../shared/http/problem.ts'
@@ -24,6 +25,7 @@ import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { createToolGuard } from '../shared/outgoing/guards.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Llm } from './llm.ts'
+import { checkFiles } from './material/files.ts'
 import { openMaterial } from './material/material.ts'
 import { isOpenBody, mediaTypeOf, readKickoff } from './read-kickoff.ts'
 import type { Kickoff } from './read-kickoff.ts'
@@ -93,6 +95,7 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 function kickoffHandler(deps: CrewDeps) {
   const { log, draining, heartbeatMs = HEARTBEAT_MS, toolGuard = createToolGuard([]) } = deps
   const eras = createMcpEras()
+  const readDocument = createDocumentReader()
   let runs = 0
   let fileBytes = 0
   // Each run listens; Node would take more than ten for a leak.
@@ -107,7 +110,7 @@ function kickoffHandler(deps: CrewDeps) {
     const bytes = Object.values(files).reduce((sum, { size }) => sum + size, 0)
     if (bytes > 0 && fileBytes + bytes > FILE_BYTES_MAX) throw filesBusy()
     const { kickoff_id, definition } = request
-    const material = openMaterial({ ...request, files })
+    checkFiles({ ...request, files })
     const llmFor = chooseLlm(deps, request)
     runs += 1
     fileBytes += bytes
@@ -115,8 +118,10 @@ function kickoffHandler(deps: CrewDeps) {
     const body = streamEvents({
       run: (channel, signal) => {
         const steps = openSteps(request, { channel, signal, draining })
-        const toolDeps = { guard: toolGuard, eras, connections: request.connections }
-        return runCrew({ definition, llmFor, steps, toolDeps, material }, material.inputs)
+        const toolDeps = { guard: toolGuard, eras, readDocument, connections: request.connections }
+        // Documents take a while to read, within which the worker hears of the run.
+        const open = () => openMaterial({ ...request, files }, { readDocument, signal })
+        return runCrew({ definition, llmFor, steps, toolDeps, open }, request.inputs)
       },
       heartbeatMs,
       draining,

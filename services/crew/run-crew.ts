@@ -19,7 +19,7 @@ interface CrewRunDeps {
   readonly steps: Steps
   readonly toolDeps: ToolDeps
   /** @default what the definition and the inputs give without files */
-  readonly material?: Material
+  readonly open?: () => Promise<Material>
 }
 
 type Inputs = Readonly<Record<string, unknown>>
@@ -37,10 +37,10 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
   steps.report({ type: 'crew_started', at: now(), crew: definition.name })
   let toolbox: Toolbox | undefined
   try {
-    const material = deps.material ?? openMaterial({ definition, inputs })
+    const material = await (deps.open?.() ?? openMaterial({ definition, inputs }, deps.toolDeps))
     const { tools = {} } = definition
-    toolbox = material.withTools(openToolbox(deps.toolDeps, tools, inputs))
-    const taskDeps = { ...deps, inputs, toolbox, material }
+    toolbox = material.withTools(openToolbox(deps.toolDeps, tools, material.inputs))
+    const taskDeps = { ...deps, inputs: material.inputs, toolbox, material }
     const outputs = await runTasks({
       tasks: definition.tasks,
       perform: (task, context: readonly TaskOutput[], before) =>

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { createDocumentReader } from '../../services/shared/documents/read-document.ts'
 import { describe, expect, it } from 'vitest'
 import { readNewConnection } from '../../services/oauth/routes/settings-request.ts'
 import { createProviders } from '../../services/oauth/providers.ts'
@@ -212,7 +213,7 @@ const USED: readonly Place[] = [
   [
     'an MCP tool',
     (url) =>
-      failureOf(() => openServer({ guard, connections: {} }, { type: 'mcp', url, tools: ['x'] })),
+      failureOf(() => openServer({ guard, connections: {}, readDocument: createDocumentReader() }, { type: 'mcp', url, tools: ['x'] })),
   ],
   ['the models of a run', modelsAt],
   ['the pull of a repository', pulledFrom],
@@ -254,7 +255,7 @@ async function callOperation(base_url: string, path: string) {
   const parameters = [{ name: 'x', in: 'path' }] as const
   const operation = { name: 'find', method: 'GET', path, parameters, input_schema: {} } as const
   const called = createHttpTool(
-    { guard, connections: {} },
+    { guard, connections: {}, readDocument: createDocumentReader() },
     { type: 'http', operations: ['find'], pinned: { base_url, operations: [] } },
     { key: 'api', name: 'find', operation: { ...operation, parameters: [...parameters] } },
   )

@@ -4,6 +4,8 @@ import { isImageType, isTextType, WORKING_FILES } from '../../platform/crew-cont
 import { fileIdOf } from '../../platform/definitions/input-declarations.ts'
 import type { KickoffFile, KickoffFiles } from '../../platform/crew-contract/kickoff-files.ts'
 import { numberedName } from '../../platform/definitions/output-file.ts'
+import { isDocumentType } from '../../shared/documents/document-types.ts'
+import type { ReadDocuments } from '../../shared/documents/read-document.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { ContentPart } from '../llm-call.ts'
 import { wholeEnd } from './read-file.ts'
@@ -13,6 +15,13 @@ const SHOWN_CHARACTERS_MAX = 16_384
 
 type Inputs = Readonly<Record<string, unknown>>
 
+/** The text of a file. */
+export interface FileText {
+  readonly text: string
+  /** How much of a document it is, such as `12 pages`; empty for what is no document. */
+  readonly extent: string
+}
+
 /** The files of one run. */
 export interface RunFiles {
   /** The inputs with the names of files. */
@@ -20,7 +29,7 @@ export interface RunFiles {
   /** By the names of inputs: what the texts of a task show of a file. */
   readonly shown: Inputs
   /** The texts, by the names of their files, which are unique. */
-  readonly texts: ReadonlyMap<string, string>
+  readonly texts: ReadonlyMap<string, FileText>
   /** Returns the images for which these texts of a task have a place. */
   imagesFor(templates: readonly string[]): ContentPart[]
 }
@@ -31,17 +40,40 @@ interface NamedFile {
   readonly file: KickoffFile
 }
 
+/** A kickoff with the files that its inputs name. */
+export interface GivenFiles {
+  readonly definition: Pick<CrewDefinition, 'inputs'>
+  readonly inputs: Inputs
+  readonly files?: KickoffFiles | undefined
+}
+
 /**
- * Opens the files that the inputs of a run name. Raises `unprocessable` for one that the kickoff
- * does not bring, and for one that no agent can work with.
+ * Refuses a run that names a file which the kickoff does not bring, or with which no agent can
+ * work, with `unprocessable`.
  */
-export function openFiles(
-  definition: Pick<CrewDefinition, 'inputs'>,
-  inputs: Inputs,
-  files: KickoffFiles,
-): RunFiles {
+export function checkFiles({ definition, inputs, files = {} }: GivenFiles): void {
+  for (const { name, file } of nameFiles(definition, inputs, files)) {
+    const { media_type: type } = file
+    if (!isImageType(type) && !isTextType(type) && !isDocumentType(type)) throw unusable(name, type)
+  }
+}
+
+/** What reads documents, and a signal that ends it. */
+export interface DocumentReading {
+  readonly readDocument: ReadDocuments
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Opens the files that the inputs of a run name. Raises `unprocessable` as `checkFiles` does, and
+ * for a document that cannot be read.
+ */
+export async function openFiles(
+  { definition, inputs, files = {} }: GivenFiles,
+  { readDocument, signal }: DocumentReading,
+): Promise<RunFiles> {
   const named = nameFiles(definition, inputs, files)
-  const texts = new Map<string, string>()
+  const texts = new Map<string, FileText>()
   const shown: Record<string, unknown> = {}
   const images = new Map<string, ContentPart>()
   for (const { input, name, file } of named) {
@@ -51,9 +83,14 @@ export function openFiles(
       images.set(input, { type: 'image_url', image_url: { url } })
     } else if (isTextType(file.media_type)) {
       const text = Buffer.from(file.content_base64, 'base64').toString('utf8')
-      texts.set(name, text)
-      shown[input] = showText(name, text)
+      texts.set(name, { text, extent: '' })
+    } else if (isDocumentType(file.media_type)) {
+      const bytes = Buffer.from(file.content_base64, 'base64')
+      const read = texts.get(name) ?? (await readDocument({ name, bytes }, signal))
+      texts.set(name, read)
     } else throw unusable(name, file.media_type)
+    const text = texts.get(name)
+    if (text) shown[input] = showText(name, text)
   }
   const names = Object.fromEntries(named.map(({ input, name }) => [input, name]))
   return {
@@ -96,12 +133,13 @@ function nameFiles(
   })
 }
 
-function showText(name: string, text: string): string {
+function showText(name: string, { text, extent }: FileText): string {
   const end = wholeEnd(text, SHOWN_CHARACTERS_MAX)
   const beginning = text.slice(0, end)
   const left = text.length - end
   const rest = left > 0 ? `\n(${left} more characters: read on with offset ${end} of ${name}.)` : ''
-  return `\n<file name="${name}">\n${beginning}\n</file>${rest}\n`
+  const pages = extent === '' ? '' : ` length="${extent}"`
+  return `\n<file name="${name}"${pages}>\n${beginning}\n</file>${rest}\n`
 }
 
 const unusable = (name: string, mediaType: string): AppError =>

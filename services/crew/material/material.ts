@@ -1,9 +1,8 @@
 import type { Agent, CrewDefinition } from '../../platform/definitions/crew-definition.ts'
-import type { KickoffFiles } from '../../platform/crew-contract/kickoff-files.ts'
 import type { CrewTool } from '../tools/tool.ts'
 import type { Toolbox } from '../tools/toolbox.ts'
 import { openFiles } from './files.ts'
-import type { RunFiles } from './files.ts'
+import type { DocumentReading, GivenFiles, RunFiles } from './files.ts'
 import { createKnowledgeSearch, divideKnowledge } from './knowledge.ts'
 import { createReadFile } from './read-file.ts'
 
@@ -17,17 +16,14 @@ export interface Material extends RunFiles {
   withTools(toolbox: Toolbox): Toolbox
 }
 
-/** A kickoff with the files that its inputs name. */
-interface Given {
+interface Given extends GivenFiles {
   readonly definition: Pick<CrewDefinition, 'inputs' | 'knowledge'>
-  readonly inputs: Readonly<Record<string, unknown>>
-  readonly files?: KickoffFiles | undefined
 }
 
 /** Opens what the agents of a run are given to read. Raises `unprocessable` as `openFiles` does. */
-export function openMaterial({ definition, inputs, files = {} }: Given): Material {
-  const opened = openFiles(definition, inputs, files)
-  const { knowledge: texts = {} } = definition
+export async function openMaterial(given: Given, reading: DocumentReading): Promise<Material> {
+  const opened = await openFiles(given, reading)
+  const { knowledge: texts = {} } = given.definition
   const searches = new Map<string, CrewTool>()
 
   /** One for each set of texts, and so for each agent: it keeps what it read. */

@@ -1,24 +1,30 @@
 import { didYouMean } from '../../shared/closest.ts'
 import { answer, RESULT_CHARACTERS_MAX, toolError } from '../tools/tool.ts'
 import type { CrewTool } from '../tools/tool.ts'
+import type { FileText } from './files.ts'
 
 const READ_CHARACTERS = 16_384
 /** Room for the line that says what was read. */
 const READ_CHARACTERS_MAX = RESULT_CHARACTERS_MAX - 500
 
 /** Creates the tool that reads the text files of a run, a part at a time. */
-export const createReadFile = (name: string, texts: ReadonlyMap<string, string>): CrewTool => ({
+export const createReadFile = (name: string, texts: Texts): CrewTool => ({
   name,
   key: name,
   type: 'read_file',
   description:
     'Reads a part of a text file of this run. Files, with their lengths in characters: ' +
-    `${[...texts].map(([file, text]) => `${file} (${text.length})`).join(', ')}.`,
+    `${[...texts].map(([file, text]) => `${file} (${lengthOf(text)})`).join(', ')}.`,
   parameters: {
     type: 'object',
     properties: {
       name: { type: 'string', description: 'The name of the file' },
       offset: { type: 'integer', minimum: 0, description: 'The first character; 0 by default' },
+      page: {
+        type: 'integer',
+        minimum: 1,
+        description: 'In place of offset: the first page, sheet or slide of a document',
+      },
       limit: {
         type: 'integer',
         minimum: 1,
@@ -30,10 +36,17 @@ export const createReadFile = (name: string, texts: ReadonlyMap<string, string>)
     additionalProperties: false,
   },
   timeoutMs: 1000,
-  async call({ arguments: { name: file, offset = 0, limit = READ_CHARACTERS } }) {
-    return answer(readPart(texts, String(file), { offset: Number(offset), limit: Number(limit) }))
+  async call({ arguments: { name: file, offset = 0, page, limit = READ_CHARACTERS } }) {
+    const text = textOf(texts, String(file))
+    const start = page === undefined ? Number(offset) : startOf(text, Number(page))
+    return answer(readPart(text.text, { offset: start, limit: Number(limit) }))
   },
 })
+
+type Texts = ReadonlyMap<string, FileText>
+
+const lengthOf = ({ text, extent }: FileText): string =>
+  extent === '' ? String(text.length) : `${text.length}, ${extent}`
 
 /** Moves the end of a part so that it does not fall between the halves of a character. */
 export const wholeEnd = (text: string, end: number): number =>
@@ -41,17 +54,25 @@ export const wholeEnd = (text: string, end: number): number =>
     ? end + 1
     : Math.min(end, text.length)
 
+function textOf(texts: Texts, file: string): FileText {
+  const text = texts.get(file)
+  if (text !== undefined) return text
+  const names = [...texts.keys()]
+  const near = didYouMean(file, names)
+  throw toolError(`There is no file ${file.slice(0, 255)}.${near} Known: ${names.join(', ')}.`)
+}
+
+/** Parts of a document begin with a line that has their number: `[Page 3]`, `[Sheet 1: Sales]`. */
+function startOf({ text, extent }: FileText, page: number): number {
+  const start = extent === '' ? -1 : text.search(new RegExp(`^\\[\\w+ ${page}[\\]:]`, 'm'))
+  if (start >= 0) return start
+  throw toolError(`There is no page ${page}: the file has ${extent || 'no numbers of pages'}.`)
+}
+
 function readPart(
-  texts: ReadonlyMap<string, string>,
-  file: string,
+  text: string,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): string {
-  const text = texts.get(file)
-  if (text === undefined) {
-    const names = [...texts.keys()]
-    const near = didYouMean(file, names)
-    throw toolError(`There is no file ${file.slice(0, 255)}.${near} Known: ${names.join(', ')}.`)
-  }
   if (offset >= text.length) {
     throw toolError(`The file has ${text.length} characters; the offset is ${offset}.`)
   }

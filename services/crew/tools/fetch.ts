@@ -3,12 +3,15 @@ import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
 import { isAllowed } from '../../shared/outgoing/allowed-places.ts'
 import { htmlToText } from './html-text.ts'
+import { documentText } from './document-answer.ts'
 import { answer, cutResult, toolError } from './tool.ts'
 import type { CrewTool } from './tool.ts'
 import { timeoutMsOf } from './tool-deps.ts'
 import type { ToolDeps } from './tool-deps.ts'
 
+/** Of a text; a document is read as a whole. */
 const BYTES_MAX = 1_048_576
+const DOCUMENT_BYTES_MAX = 4_194_304
 const REDIRECTS_MAX = 5
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
@@ -36,10 +39,10 @@ export function createFetch(deps: ToolDeps, key: string, tool: ToolOf<'fetch'>):
     timeoutMs: timeoutMsOf(tool),
     async call({ arguments: { url, start = 0 }, signal }) {
       const page = await get(deps, { url: String(url), allow: tool.allow, signal })
-      const text = textOf(page.response)
+      const { text, isCut } = await textOf(page, deps, signal)
       const skipped = Number(start)
       const shown = cutResult(text.slice(skipped))
-      const note = page.response.isCut ? `\n(Only the first ${BYTES_MAX} bytes were read.)` : ''
+      const note = isCut ? `\n(Only the first ${BYTES_MAX} bytes were read.)` : ''
       return answer(`${page.url.href}\n\n${shown}${note}`)
     },
   }
@@ -61,11 +64,13 @@ async function get({ guard }: ToolDeps, { url: first, allow, signal }: Wanted) {
     const response = await sendRequest({
       url,
       headers: {
-        accept: 'text/html, text/markdown, text/plain, application/json, text/*;q=0.8',
+        accept:
+          'text/html, text/markdown, text/plain, application/json, text/*;q=0.8, ' +
+          'application/pdf;q=0.7, application/*;q=0.5',
         'accept-encoding': 'identity',
         'user-agent': 'crew-platform',
       },
-      responseBytesMax: BYTES_MAX,
+      responseBytesMax: DOCUMENT_BYTES_MAX,
       signal,
       route: await guard.pin(url, { subject: url.host, signal }),
     })
@@ -85,17 +90,29 @@ function parseUrl(text: string, base?: string): URL {
 
 const TEXT = /^(text\/|application\/(.*\+)?(json|xml|yaml)\b|application\/(x-)?(javascript|ndjson))/
 
-function textOf({ status, headers, body }: OutgoingResponse): string {
+interface Page {
+  readonly url: URL
+  readonly response: OutgoingResponse
+}
+
+async function textOf(
+  { url, response }: Page,
+  { readDocument }: Pick<ToolDeps, 'readDocument'>,
+  signal: AbortSignal,
+): Promise<{ readonly text: string; readonly isCut: boolean }> {
+  const { status, headers, body } = response
   const [type = '', ...parameters] = (headers['content-type'] ?? 'text/plain').split(';')
   const mediaType = type.trim().toLowerCase()
   if (status < 200 || status > 299) throw toolError(`The server answers with HTTP ${status}.`)
   if (!TEXT.test(mediaType)) {
-    throw toolError(`The document is ${mediaType.slice(0, 100)}, and only text can be read.`)
+    const name = url.pathname.split('/').at(-1) || url.host
+    const answered = { name, mediaType, bytes: body, isCut: response.isCut }
+    return { text: await documentText(answered, readDocument, signal), isCut: false }
   }
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(parameters.join(';'))?.[1] ?? 'utf-8'
-  const text = decode(body, charset)
+  const text = decode(body.subarray(0, BYTES_MAX), charset)
   const isHtml = mediaType === 'text/html' || mediaType === 'application/xhtml+xml'
-  return isHtml ? htmlToText(text) : text
+  return { text: isHtml ? htmlToText(text) : text, isCut: body.length > BYTES_MAX }
 }
 
 function decode(body: Buffer, charset: string): string {

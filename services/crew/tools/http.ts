@@ -1,8 +1,10 @@
+import { detectDocument } from '../../shared/documents/document-types.ts'
 import type { PinnedOperation, ToolOf } from '../../platform/tools/tool-definitions.ts'
 import { readAddress } from '../../shared/outgoing/address.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
 import { tokenHeader } from '../../shared/outgoing/token-header.ts'
+import { documentText } from './document-answer.ts'
 import { htmlToText } from './html-text.ts'
 import { cutResult, toolError } from './tool.ts'
 import type { CrewTool, ToolAnswer, ToolArguments } from './tool.ts'
@@ -52,7 +54,8 @@ export function createHttpTool(
         signal,
         route: await deps.guard.pin(url, { subject: url.host, signal }),
       })
-      return toAnswer(response, token !== undefined)
+      const answered = await withText(response, deps, { name: operation.name, signal })
+      return toAnswer(answered, token !== undefined)
     },
   }
 }
@@ -105,6 +108,21 @@ function headersOf(operation: PinnedOperation, given: ToolArguments): Record<str
 const show = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
 
+/** Puts the text of a document in its place. */
+async function withText(
+  response: OutgoingResponse,
+  { readDocument }: ToolDeps,
+  { name, signal }: { readonly name: string; readonly signal: AbortSignal },
+): Promise<OutgoingResponse> {
+  const { headers, body: bytes, isCut } = response
+  const mediaType = headers['content-type'] ?? ''
+  if (IS_TEXT.test(mediaType.toLowerCase()) || !detectDocument(bytes)) return response
+  const text = await documentText({ name, mediaType, bytes, isCut }, readDocument, signal)
+  return { ...response, headers: { 'content-type': 'text/plain' }, body: Buffer.from(text) }
+}
+
+const IS_TEXT = /^$|json|xml(?!formats)|text\/|yaml|javascript/
+
 function toAnswer(
   { status, headers, body, isCut }: OutgoingResponse,
   hadToken: boolean,
@@ -112,7 +130,7 @@ function toAnswer(
   const type = (headers['content-type'] ?? '').toLowerCase()
   const raw = body.toString('utf8')
   const text = type.startsWith('text/html') ? htmlToText(raw) : raw
-  const isText = type === '' || /json|xml|text\/|yaml|javascript/.test(type)
+  const isText = IS_TEXT.test(type)
   const shown = isText
     ? cutResult(text)
     : `(The answer is ${type.slice(0, 100)}, which is no text.)`

@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PinnedTool, ToolOf } from '../../platform/tools/tool-definitions.ts'
+import { AppError } from '../../shared/errors.ts'
+import { isObject } from '../../shared/is-object.ts'
 import { openMcpSession } from '../../shared/mcp/client.ts'
 import type { McpSession } from '../../shared/mcp/client.ts'
 import type { McpToolResult } from '../../shared/mcp/messages.ts'
 import { readAddress } from '../../shared/outgoing/address.ts'
+import { documentText } from './document-answer.ts'
 import { cutResult, toolError } from './tool.ts'
 import type { CrewTool, ToolAnswer } from './tool.ts'
 import { timeoutMsOf, tokenOf } from './tool-deps.ts'
@@ -30,7 +33,7 @@ interface McpFunction {
 
 /** Creates the function that calls one tool of an MCP server. */
 export function createMcpTool(
-  session: McpSession,
+  { session, ...deps }: Pick<ToolDeps, 'readDocument'> & { readonly session: McpSession },
   tool: ToolOf<'mcp'>,
   { key, name, pinned }: McpFunction,
 ): CrewTool {
@@ -47,7 +50,7 @@ export function createMcpTool(
       const { name: own, input_schema: inputSchema } = pinned
       const call = { name: own, arguments: given, inputSchema, meta }
       const result = await session.callTool(call, signal)
-      return toAnswer(result)
+      return toAnswer(result, (given) => documentText(given, deps.readDocument, signal))
     },
   }
 }
@@ -70,12 +73,18 @@ async function refuseChange(
   )
 }
 
-function toAnswer({ content, structuredContent, isError }: McpToolResult): ToolAnswer {
-  const parts = content.map(({ type, text, uri, resource }) => {
-    if (type === 'text' && typeof text === 'string') return text
-    if (isResource(resource)) return resource.text
-    return typeof uri === 'string' ? `(${type}: ${uri})` : `(${type}: it cannot be shown as text)`
-  })
+type Read = (document: Parameters<typeof documentText>[0]) => Promise<string>
+
+async function toAnswer(
+  { content, structuredContent, isError }: McpToolResult,
+  read: Read,
+): Promise<ToolAnswer> {
+  const parts: string[] = []
+  for (const { type, text, uri, resource } of content) {
+    if (type === 'text' && typeof text === 'string') parts.push(text)
+    else if (isObject(resource)) parts.push(await resourceText(resource, read))
+    else parts.push(`(${type}: ${typeof uri === 'string' ? uri : 'it cannot be shown as text'})`)
+  }
   const text =
     parts.length === 0 && structuredContent !== undefined
       ? JSON.stringify(structuredContent)
@@ -83,5 +92,20 @@ function toAnswer({ content, structuredContent, isError }: McpToolResult): ToolA
   return { text: cutResult(text === '' ? '(The result is empty.)' : text), isError }
 }
 
-const isResource = (value: unknown): value is { readonly text: string } =>
-  typeof value === 'object' && value !== null && 'text' in value && typeof value.text === 'string'
+/** A document among others that cannot be read is named: the others are the answer. */
+async function resourceText(
+  { text, blob, uri, mimeType }: Readonly<Record<string, unknown>>,
+  read: Read,
+): Promise<string> {
+  if (typeof text === 'string') return text
+  const address = typeof uri === 'string' ? uri : ''
+  const name = address.split('/').at(-1) || 'of the resource'
+  if (typeof blob !== 'string') return `(resource: ${address || 'it cannot be shown as text'})`
+  try {
+    const mediaType = typeof mimeType === 'string' ? mimeType : ''
+    return await read({ name, mediaType, bytes: Buffer.from(blob, 'base64') })
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === 'bad_gateway') return `(${thrown.message})`
+    throw thrown
+  }
+}

@@ -1,3 +1,4 @@
+import type { ReadDocuments } from '../../shared/documents/read-document.ts'
 import type { McpEras } from '../../shared/mcp/per-request.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { SentToken } from '../../shared/outgoing/token-header.ts'
@@ -8,6 +9,8 @@ const TIMEOUT_SECONDS = 30
 export interface ToolDeps {
   /** Stands before every address of a tool. */
   readonly guard: OutgoingGuard
+  /** Reads the documents that tools bring, and those of the inputs. */
+  readonly readDocument: ReadDocuments
   /** What is known of MCP servers so far. @default nothing */
   readonly eras?: McpEras
   /**

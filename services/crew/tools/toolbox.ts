@@ -69,7 +69,7 @@ function createTool(
     case 'mcp': {
       const pinned = tool.pinned?.tools.find((each) => each.name === own)
       if (!pinned || !session) throw notPinned(key)
-      return createMcpTool(session, tool, { key, name, pinned })
+      return createMcpTool({ ...deps, session }, tool, { key, name, pinned })
     }
     case 'http': {
       const operation = tool.pinned?.operations.find((each) => each.name === own)

@@ -1,3 +1,5 @@
+import { detectDocument, DOCUMENTS } from '../../shared/documents/document-types.ts'
+
 /** A file that somebody sent, in pieces. */
 export interface SentContent {
   readonly name: string
@@ -8,8 +10,8 @@ export interface SentContent {
 
 /** The files that agents can work with, in words. */
 export const WORKING_FILES =
-  'text in UTF-8 (such as TXT, Markdown, CSV, JSON, XML, YAML and HTML) and images (PNG, JPEG, ' +
-  'GIF, WebP)'
+  'text in UTF-8 (such as TXT, Markdown, CSV, JSON, XML, YAML and HTML), documents ' +
+  `(${DOCUMENTS}) and images (PNG, JPEG, GIF, WebP)`
 
 const IMAGES: readonly (readonly [type: string, beginning: RegExp])[] = [
   ['image/png', /^\x89PNG\r\n/],
@@ -47,11 +49,20 @@ export function detectType({ name, declared, chunks }: SentContent): string | un
   const beginning = Buffer.from(chunks[0]?.subarray(0, 16) ?? []).toString('latin1')
   const image = IMAGES.find(([, bytes]) => bytes.test(beginning))
   if (image) return image[0]
-  if (beginning.startsWith('%PDF-') || !isText(chunks)) return undefined
+  const document = detectDocument(Buffer.concat(chunks))
+  if (document) return 'mediaType' in document ? document.mediaType : undefined
+  if (!isText(chunks)) return undefined
   const [said = ''] = declared.toLowerCase().split(';')
   if (isTextType(said.trim())) return said.trim()
   const [, extension = ''] = /\.(\w+)$/.exec(name.toLowerCase()) ?? []
   return (Object.hasOwn(TYPES_BY_EXTENSION, extension) && TYPES_BY_EXTENSION[extension]) || PLAIN
+}
+
+/** Returns why no agent can work with a file of which `detectType` returns nothing. */
+export function typeProblem({ name, chunks }: SentContent): string {
+  const document = detectDocument(Buffer.concat(chunks))
+  const why = document && 'problem' in document ? `${document.problem}` : 'cannot be used'
+  return `The file ${name} ${why}. Agents work with ${WORKING_FILES}.`
 }
 
 const PLAIN = 'text/plain'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Automation } from '../automations/automations.ts'
-import { detectType, WORKING_FILES } from '../crew-contract/file-types.ts'
+import { detectType, typeProblem } from '../crew-contract/file-types.ts'
 import type { SentContent } from '../crew-contract/file-types.ts'
 import { safeName } from '../definitions/output-file.ts'
 import { partsOf } from '../../shared/postgres/byte-parts.ts'
@@ -39,7 +39,9 @@ export async function storeInputFile(sql: Database, sent: SentFile): Promise<Inp
   if (size === 0) throw new AppError('unprocessable', `The file ${name} is empty.`)
   if (size > FILE_BYTES_MAX) throw fileTooLarge()
   const mediaType = detectType(sent)
-  if (mediaType === undefined) throw unusable(name)
+  if (mediaType === undefined) {
+    throw new AppError('unprocessable', typeProblem({ ...sent, name }))
+  }
   const hash = createHash('sha256')
   for (const chunk of chunks) hash.update(chunk)
   const sha256 = hash.digest()
@@ -90,13 +92,6 @@ export const fileTooLarge = (): AppError =>
     // What is left of the body is not read.
     headers: { connection: 'close' },
   })
-
-const unusable = (name: string): AppError =>
-  new AppError(
-    'unprocessable',
-    `The file ${name} cannot be used: agents work with ${WORKING_FILES}. Convert it, such as a ` +
-      'PDF or an office document to text, and send that.',
-  )
 
 /** Returns those of these files that are of an automation, by their ids. */
 export async function findInputFiles(

@@ -133,6 +133,12 @@ export const RUN_ERRORS = {
     meaning: 'The crew was replaced in the middle of the run, again and again.',
     remedy: 'Run it again once the crew is left alone.',
   },
+  document_unreadable: {
+    meaning: 'A PDF or an office document of the inputs cannot be read as text.',
+    remedy:
+      'Do what the message says: remove its password, save it in a newer format, send a part of ' +
+      'it, or send the text of a scan.',
+  },
   crew_without_files: {
     meaning: 'The crew takes no files.',
     remedy: 'Update it, or use inputs of another type.',

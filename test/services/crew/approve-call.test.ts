@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
 import { describe, expect, it } from 'vitest'
 import { createReplaySteps } from '../../../services/crew/replay-steps.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
@@ -205,7 +206,7 @@ describe('a tool whose calls a person approves', () => {
     const channel = { write: (event: CrewEvent) => events.push(event) }
     const steps = createReplaySteps({ answers, channel, signal, stopping: signal })
     const { definition, model } = crew
-    const toolDeps = { guard: guardFor(), connections: {} }
+    const toolDeps = { guard: guardFor(), connections: {}, readDocument: createDocumentReader() }
     await runCrew({ definition, llmFor: () => model.llm, steps, toolDeps }, {})
     expect(events.at(-1)).toMatchObject({ type: 'crew_completed', output: 'Done.' })
     expect(events.filter((each) => each.type === 'replay_answered')).toHaveLength(answers.length)

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { checkFiles } from '../../../services/crew/material/files.ts'
 import { openMaterial } from '../../../services/crew/material/material.ts'
+import type { Material } from '../../../services/crew/material/material.ts'
+import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
 import { callTool } from '../../../services/crew/tools/call-tool.ts'
 import { openToolbox } from '../../../services/crew/tools/toolbox.ts'
 import type { Agent } from '../../../services/platform/definitions/crew-definition.ts'
@@ -20,23 +23,33 @@ const file = (name: string, content: string, media_type = 'text/plain'): Kickoff
   content_base64: Buffer.from(content).toString('base64'),
 })
 
-const open = (files: Record<string, KickoffFile>, more: object = {}) =>
-  openMaterial({
-    definition: parseCrewDefinition({
-      ...definition,
-      inputs: [
-        { name: 'a', type: 'file', required: false },
-        { name: 'b', type: 'file', required: false },
-      ],
-      ...more,
-    }),
-    inputs: { topic: 'x', a: { file_id: ONE }, b: files[TWO] ? { file_id: TWO } : '' },
-    files,
+const readDocument = createDocumentReader()
+
+const INPUTS = { topic: 'x', a: { file_id: ONE } }
+
+const withFiles = (more: object = {}) =>
+  parseCrewDefinition({
+    ...definition,
+    inputs: [
+      { name: 'a', type: 'file', required: false },
+      { name: 'b', type: 'file', required: false },
+    ],
+    ...more,
   })
 
+const open = (files: Record<string, KickoffFile>, more: object = {}) =>
+  openMaterial(
+    {
+      definition: withFiles(more),
+      inputs: { ...INPUTS, b: files[TWO] ? { file_id: TWO } : '' },
+      files,
+    },
+    { readDocument },
+  )
+
 /** The functions that an agent may call, by their names. */
-function toolsOf(material: ReturnType<typeof open>, agent: Partial<Agent> = {}, tools = {}) {
-  const toolbox = openToolbox({ guard: guardFor(), connections: {} }, tools)
+function toolsOf(material: Material, agent: Partial<Agent> = {}, tools = {}) {
+  const toolbox = openToolbox({ guard: guardFor(), connections: {}, readDocument }, tools)
   const [first] = definition.agents
   return material.withTools(toolbox).toolsFor({ key: 'a', role: '', goal: '', ...first, ...agent })
 }
@@ -50,7 +63,7 @@ const callOf = (given: object) => ({
 
 describe('files for agents', () => {
   it('have names of their own, in the prompt and for the tool', async () => {
-    const material = open({ [ONE]: file('x.txt', 'one'), [TWO]: file('x.txt', 'two\u{1F600}.') })
+    const material = await open({ [ONE]: file('x.txt', 'one'), [TWO]: file('x.txt', 'two\u{1F600}.') })
     expect(material.inputs).toMatchObject({ a: 'x.txt', b: 'x-2.txt' })
     const [tool] = toolsOf(material)
     if (!tool) throw new Error('no tool')
@@ -65,20 +78,20 @@ describe('files for agents', () => {
     expect(await read({ name: 'x.txt', offset: 3 })).toContain('The file has 3 characters')
   })
 
-  it('never hide a tool of the version', () => {
-    const names = (agent: Partial<Agent>) =>
-      toolsOf(open({ [ONE]: file('x.txt', 'one') }), agent, {
+  it('never hide a tool of the version', async () => {
+    const names = async (agent: Partial<Agent>) =>
+      toolsOf(await open({ [ONE]: file('x.txt', 'one') }), agent, {
         read_file: { type: 'time' },
       }).map(({ name, type }) => [name, type])
-    expect(names({ tools: ['read_file'] })).toEqual([
+    expect(await names({ tools: ['read_file'] })).toEqual([
       ['read_file', 'time'],
       ['read_file_2', 'read_file'],
     ])
-    expect(names({})).toEqual([['read_file', 'read_file']])
+    expect(await names({})).toEqual([['read_file', 'read_file']])
   })
 
-  it('go into a prompt as they are, and not as templates', () => {
-    const { shown } = open({ [ONE]: file('x.txt', '{topic} {b}') })
+  it('go into a prompt as they are, and not as templates', async () => {
+    const { shown } = await open({ [ONE]: file('x.txt', '{topic} {b}') })
     expect(shown).toEqual({ a: '\n<file name="x.txt">\n{topic} {b}\n</file>\n' })
   })
 
@@ -86,10 +99,11 @@ describe('files for agents', () => {
     ['that the kickoff does not bring', {}, 'no content for the file of the input a.'],
     [
       'of another type',
-      { [ONE]: file('x.pdf', 'x', 'application/pdf') },
-      'The file x.pdf is application/pdf. Agents work with text in UTF-8',
+      { [ONE]: file('x.bin', 'x', 'application/octet-stream') },
+      'The file x.bin is application/octet-stream. Agents work with text in UTF-8',
     ],
   ])('are refused %s', (_, files, message) => {
-    expect(() => open(files)).toThrow(message)
+    expect(() => checkFiles({ definition: withFiles(), inputs: INPUTS, files })).toThrow(message)
+    return expect(open(files)).rejects.toThrow(message)
   })
 })

@@ -1,4 +1,5 @@
 import { messageText } from '../../../services/crew/llm-call.ts'
+import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
 import type { Llm } from '../../../services/crew/llm.ts'
 import type { LlmCall } from '../../../services/crew/llm-call.ts'
 import type { Completion } from '../../../services/crew/llm-answer.ts'
@@ -40,7 +41,8 @@ export async function runHere(options: RunHere) {
     signal: new AbortController().signal,
     stopping,
   })
-  const toolDeps = { guard: guardFor(...origins), connections }
+  const readDocument = createDocumentReader()
+  const toolDeps = { guard: guardFor(...origins), connections, readDocument }
   await runCrew({ definition, llmFor: () => llm, steps, toolDeps }, inputs)
   return { events, journal: journalOf(events), ...endOf(events) }
 }

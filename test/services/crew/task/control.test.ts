@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { createDocumentReader } from '../../../../services/shared/documents/read-document.ts'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Llm } from '../../../../services/crew/llm.ts'
 import type { LlmCall } from '../../../../services/crew/llm-call.ts'
@@ -351,7 +352,7 @@ async function replayHere(
     stopping: new AbortController().signal,
   })
   const { llm } = modelHere(() => 'never asked')
-  const toolDeps = { guard: guardFor(), connections: {} }
+  const toolDeps = { guard: guardFor(), connections: {}, readDocument: createDocumentReader() }
   await runCrew({ definition, llmFor: () => llm, steps, toolDeps }, inputs)
   const asked = events.filter((event) => event.type === 'replay_answered')
   return { events, unasked: answers.length - new Set(asked.map((each) => each.answer)).size }

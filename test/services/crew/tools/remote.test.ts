@@ -1,4 +1,5 @@
 import type { RequestListener, ServerResponse } from 'node:http'
+import { createDocumentReader } from '../../../../services/shared/documents/read-document.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openToolbox } from '../../../../services/crew/tools/toolbox.ts'
 import type { CrewTool, ToolAnswer } from '../../../../services/crew/tools/tool.ts'
@@ -39,7 +40,10 @@ interface Opened {
 
 /** The first function of a toolbox with one tool. */
 function open(tool: Tools[string], { origins = [], connections = {} }: Opened = {}): CrewTool {
-  const toolbox = openToolbox({ guard: guardFor(...origins), connections }, { it: tool })
+  const toolbox = openToolbox(
+      { guard: guardFor(...origins), connections, readDocument: createDocumentReader() },
+      { it: tool },
+    )
   opened.push(() => toolbox.close())
   const [first] = toolbox.toolsFor({ tools: ['it'] })
   if (!first) throw new Error('there is no function')
@@ -125,7 +129,10 @@ describe('a tool of an MCP server', () => {
   it('ends its session with the run', async () => {
     const server = await mcpServer([SEARCH])
     const guard = guardFor(server.origin)
-    const toolbox = openToolbox({ guard, connections: {} }, { it: mcpTool(server.url) })
+    const toolbox = openToolbox(
+      { guard, connections: {}, readDocument: createDocumentReader() },
+      { it: mcpTool(server.url) },
+    )
     await Promise.all(toolbox.toolsFor({ tools: ['it'] }).map((tool) => call(tool, { q: 'x' })))
     await toolbox.close()
     expect(server.ended()).toBe(1)

@@ -5,7 +5,7 @@ import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 import { BASE_URL, openPlatform } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
-import { zip } from '../support/zip.ts'
+import { zip } from '../../../support/zip.ts'
 
 const FILES = { 'crew.jsonc': crewJson(), 'agents/writer.jsonc': agentJson() }
 const WITH_TOOL = { ...FILES, 'agents/writer.jsonc': agentJson({ tools: ['SerperDevTool'] }) }

@@ -15,7 +15,7 @@ import { toAppError } from '../../../../../services/shared/errors.ts'
 import { writeHeader } from '../../../../../services/shared/tar/tar-header.ts'
 import { tarGz } from '../../../../support/tar.ts'
 import { useDatabase } from '../../../../support/use-database.ts'
-import { zip } from '../../../web/support/zip.ts'
+import { zip } from '../../../../support/zip.ts'
 import { isLong } from '../../../../support/long.ts'
 
 const run = promisify(execFile)

@@ -5,7 +5,7 @@ import { appendCrewLog } from '../../../../../services/platform/crews/crew-logs.
 import { tarGz } from '../../../../support/tar.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
-import { zip } from '../../support/zip.ts'
+import { zip } from '../../../../support/zip.ts'
 
 let platform: Platform
 let token: string

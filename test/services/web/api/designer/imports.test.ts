@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { agentJson, crewJson } from '../../../platform/projects/crewai/project.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
-import { zip } from '../../support/zip.ts'
-import type { ZipEntry } from '../../support/zip.ts'
+import { zip } from '../../../../support/zip.ts'
+import type { ZipEntry } from '../../../../support/zip.ts'
 
 let platform: Platform
 let token: string

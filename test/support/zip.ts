@@ -8,6 +8,8 @@ export interface ZipEntry {
   /** @default that of the content */
   readonly size?: number
   readonly isEncrypted?: boolean
+  /** It is not compressed. */
+  readonly isStored?: boolean
   /** The mode of UNIX, such as 0o120777 for a symbolic link. */
   readonly mode?: number
 }
@@ -34,15 +36,15 @@ export function zip(entries: readonly ZipEntry[]): Buffer {
 }
 
 function toRecords(
-  { name, content, size, isEncrypted = false, mode = 0o100644 }: ZipEntry,
+  { name, content, size, isEncrypted = false, isStored = false, mode = 0o100644 }: ZipEntry,
   offset: number,
 ): { local: Buffer; central: Buffer } {
   const plain = Buffer.from(content)
-  const packed = deflateRawSync(plain)
+  const packed = isStored ? plain : deflateRawSync(plain)
   const common = Buffer.alloc(26)
   common.writeUInt16LE(20, 0)
   common.writeUInt16LE(0x0800 | (isEncrypted ? 1 : 0), 2)
-  common.writeUInt16LE(8, 4)
+  common.writeUInt16LE(isStored ? 0 : 8, 4)
   common.writeUInt32LE(crc32(plain), 10)
   common.writeUInt32LE(packed.length, 14)
   common.writeUInt32LE(size ?? plain.length, 18)
