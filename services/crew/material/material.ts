@@ -3,7 +3,7 @@ import type { CrewTool } from '../tools/tool.ts'
 import type { Toolbox } from '../tools/toolbox.ts'
 import { openFiles } from './files.ts'
 import type { DocumentReading, GivenFiles, RunFiles } from './files.ts'
-import { createKnowledgeSearch, divideKnowledge } from './knowledge.ts'
+import { createKnowledgeSearch, createReadSkill, divideKnowledge } from './knowledge.ts'
 import { createReadFile } from './read-file.ts'
 
 type KnowingAgent = Pick<Agent, 'knowledge'>
@@ -37,6 +37,11 @@ export async function openMaterial(given: Given, reading: DocumentReading): Prom
     return [tool]
   }
 
+  function skillsFor({ knowledge }: KnowingAgent, own: readonly CrewTool[]): CrewTool[] {
+    const { skills: names } = divideKnowledge(texts, knowledge)
+    return names.length === 0 ? [] : [createReadSkill(freeName('read_skill', own), { texts, names })]
+  }
+
   const readersFor = (own: readonly CrewTool[]): CrewTool[] =>
     opened.texts.size === 0 ? [] : [createReadFile(freeName('read_file', own), opened.texts)]
 
@@ -47,7 +52,7 @@ export async function openMaterial(given: Given, reading: DocumentReading): Prom
       ...toolbox,
       toolsFor(agent) {
         const own = toolbox.toolsFor(agent)
-        return [...own, ...readersFor(own), ...searchFor(agent, own)]
+        return [...own, ...readersFor(own), ...skillsFor(agent, own), ...searchFor(agent, own)]
       },
     }),
   }

@@ -3,7 +3,8 @@ import { answer, RESULT_CHARACTERS_MAX, toolError } from '../tools/tool.ts'
 import type { CrewTool } from '../tools/tool.ts'
 import type { FileText } from './files.ts'
 
-const READ_CHARACTERS = 16_384
+/** What is read by one call, unless it says otherwise. */
+export const READ_CHARACTERS = 16_384
 /** Room for the line that says what was read. */
 const READ_CHARACTERS_MAX = RESULT_CHARACTERS_MAX - 500
 
@@ -14,7 +15,7 @@ export const createReadFile = (name: string, texts: Texts): CrewTool => ({
   type: 'read_file',
   description:
     'Reads a part of a text file of this run. Files, with their lengths in characters: ' +
-    `${[...texts].map(([file, text]) => `${file} (${lengthOf(text)})`).join(', ')}.`,
+    `${namesOf(texts)}.`,
   parameters: {
     type: 'object',
     properties: {
@@ -45,8 +46,11 @@ export const createReadFile = (name: string, texts: Texts): CrewTool => ({
 
 type Texts = ReadonlyMap<string, FileText>
 
-const lengthOf = ({ text, extent }: FileText): string =>
-  extent === '' ? String(text.length) : `${text.length}, ${extent}`
+/** Returns the names of files with their lengths. */
+export const namesOf = (texts: Texts): string =>
+  [...texts]
+    .map(([file, { text, extent }]) => `${file} (${[text.length, extent].filter(Boolean).join(', ')})`)
+    .join(', ')
 
 /** Moves the end of a part so that it does not fall between the halves of a character. */
 export const wholeEnd = (text: string, end: number): number =>
@@ -54,7 +58,8 @@ export const wholeEnd = (text: string, end: number): number =>
     ? end + 1
     : Math.min(end, text.length)
 
-function textOf(texts: Texts, file: string): FileText {
+/** Returns the text of a file. Raises `bad_gateway` for one that is not there. */
+export function textOf(texts: Texts, file: string): FileText {
   const text = texts.get(file)
   if (text !== undefined) return text
   const names = [...texts.keys()]
@@ -69,7 +74,8 @@ function startOf({ text, extent }: FileText, page: number): number {
   throw toolError(`There is no page ${page}: the file has ${extent || 'no numbers of pages'}.`)
 }
 
-function readPart(
+/** Reads a part of a text, and says which one. Raises `bad_gateway` past its end. */
+export function readPart(
   text: string,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): string {
