@@ -40,6 +40,8 @@ COPY --from=build /src/build/web build/web
 COPY --from=build /src/build/oauth build/oauth
 COPY --from=build /src/build/worker build/worker
 COPY --from=build /src/build/crew build/crew
+# Reads documents for web and crews, in processes of its own.
+COPY --from=build /src/build/documents build/documents
 COPY --from=build /src/build/registry-gate build/registry-gate
 COPY --from=build /src/build/tasks build/tasks
 COPY --from=build /src/build/verify build/verify

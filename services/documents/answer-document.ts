@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { Refusal } from './document-text.ts'
 import type { DocumentText } from './document-text.ts'
 import { readOffice } from './read-office.ts'
@@ -11,17 +11,15 @@ import { readPdf } from './read-pdf.ts'
 export async function answerDocument(
   mediaType: string,
   input: Readable,
-  output: Writable,
+  output: { write(text: string): boolean },
 ): Promise<void> {
-  const answer = (given: object): boolean => output.write(JSON.stringify(given))
-  // A library may raise where nothing waits for it.
-  process.once('uncaughtException', () => answer(DAMAGED))
   const chunks: Buffer[] = []
   for await (const chunk of input) chunks.push(chunk)
-  answer(await read(mediaType, Buffer.concat(chunks)))
+  output.write(JSON.stringify(await read(mediaType, Buffer.concat(chunks))))
 }
 
-const DAMAGED = { problem: 'is damaged: it cannot be read' }
+/** What a library cannot read. */
+export const DAMAGED = { problem: 'is damaged: it cannot be read' }
 
 async function read(
   mediaType: string,

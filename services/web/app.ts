@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { createKnowledgeIntake } from './intake/knowledge/add-knowledge.ts'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
@@ -126,6 +127,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     watch: createRunWatch(options),
     texts: createTextWatch(options),
     notices: new Map(),
+    takeKnowledge: createKnowledgeIntake(),
   }
   // Refuses paths that are not told apart at once: each request is matched by one expression for
   // all routes.

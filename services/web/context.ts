@@ -16,6 +16,7 @@ import type { LimitKind } from './gate/callers/limit-metrics.ts'
 import type { AuthMetrics } from './gate/access-token/metrics.ts'
 import type { Rights } from './gate/callers/right.ts'
 import type { SeenAdministrators } from './gate/callers/seen-administrators.ts'
+import type { TakeKnowledge } from './intake/knowledge/add-knowledge.ts'
 import type { Mailer } from './mail/mailer.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import type { WebConfig } from './env.ts'
@@ -41,6 +42,8 @@ export interface WebDeps extends WebOptions {
   readonly texts: TextWatch
   /** What people are told when something is done, by its name in addresses. */
   readonly notices: Map<string, Notice>
+  /** Makes knowledge of files that people and programs send. */
+  readonly takeKnowledge: TakeKnowledge
 }
 
 /** What was done, and the action that takes it back. */

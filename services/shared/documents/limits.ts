@@ -11,5 +11,5 @@ export const DOCUMENT_LIMITS = {
   /** The time that its process has. */
   timeoutMs: 60_000,
   /** The memory that its process has, in bytes. */
-  memoryBytes: 320 * 1024 * 1024,
+  memoryBytes: 256 * 1024 * 1024,
 } as const

@@ -16,7 +16,7 @@ const LINE = {
   busy: 'Many documents are being read right now. Try again in a moment.',
 }
 /** Megabytes of JavaScript objects; what is unpacked is beside them. */
-const HEAP_MB = 192
+const HEAP_MB = 160
 const LOOK_MS = 50
 /** A text of 4,000,000 characters as JSON, in bytes: at most six for each. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024

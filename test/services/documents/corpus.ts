@@ -23,9 +23,13 @@ export function pdf(pages: readonly PdfPage[], options: PdfOptions = {}): Buffer
   const objects: string[] = ['<< /Type /Catalog /Pages 2 0 R >>', '']
   const add = (object: string): number => objects.push(object)
   const font = add(fontOf(options, add))
+  const isPicture = pages.some(({ hasPicture }) => hasPicture)
   const picture = add(
-    stream('/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 ' +
-      '/ColorSpace /DeviceGray', Buffer.from([128])),
+    stream(
+      `/Type /XObject /Subtype /${isPicture ? 'Image' : 'Form'} /Width 1 /Height 1 ` +
+        '/BitsPerComponent 8 /ColorSpace /DeviceGray',
+      Buffer.from([128]),
+    ),
   )
   const kids = pages.map(({ lines = [], hasPicture }, index) => {
     const shown = lines.map((line) => `0 -14 Td ${codesOf(line, options)} Tj`).join('\n')
@@ -100,12 +104,12 @@ function fontOf({ letters }: PdfOptions, add: (object: string) => number): strin
 }
 
 /** A content of a page that grows to so many bytes. */
-export const inflating = (bytes: number): Buffer => deflateSync(Buffer.alloc(bytes, ' '))
+export const inflating = (bytes: number): Buffer => deflateSync(Buffer.alloc(bytes, ' '), { level: 1 })
 
 const XML = '<?xml version="1.0" encoding="UTF-8"?>'
 const OFFICE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 
-const relations = (targets: Readonly<Record<string, string>>): string =>
+export const relations = (targets: Readonly<Record<string, string>>): string =>
   `${XML}<Relationships>${Object.entries(targets)
     .map(
       ([target, type], at) =>

@@ -14,6 +14,7 @@ import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
+import { designerKnowledgeRoutes } from './knowledge-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
 import { designerCaseRoutes } from './case-routes.ts'
 import { designerEvaluationRoutes } from './evaluation-routes.ts'
@@ -70,6 +71,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerEvaluationRoutes(deps))
   routes.route('/', designerBatchRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
+  routes.route('/', designerKnowledgeRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', designerReceiptRoutes(deps))
   routes.route('/', budgetRoutes(deps))

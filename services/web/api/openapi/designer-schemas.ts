@@ -191,6 +191,18 @@ export const designerSchemas = () => ({
     refusal: nullable('string'),
   }),
   ImportedVersion: closed({ ...versionSummary, definition, problems }),
+  AddedKnowledge: closed({
+    knowledge: list(
+      closed({
+        name: text,
+        characters: integer,
+        extent: nullable('string'),
+        description: nullable('string'),
+        files: list(text),
+      }),
+    ),
+    left_out: { ...list(text), description: 'Files of skills that no agent can read.' },
+  }),
   RunSummary: closed(runSummary),
   Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
   RunList: page('executions', 'RunSummary'),

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import { fileIdOf } from '../../../platform/definitions/input-declarations.ts'
 import { inputText } from '../../../platform/definitions/input-text.ts'
+import { DOCUMENTS } from '../../../shared/documents/document-types.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import { byteSize } from './format.ts'
 import type { Html } from './parts.ts'
@@ -43,6 +44,7 @@ function fileField({ name, required }: InputField, value: string): Html {
       name="input.${name}"
       ${required && kept === undefined ? 'required' : ''}
     />
+    <span class="hint">Text, ${DOCUMENTS}, or an image.</span>
     ${
       kept === undefined
         ? ''

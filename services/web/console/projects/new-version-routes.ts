@@ -6,6 +6,7 @@ import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited } from './editor/definition-form.ts'
+import { shortenTexts } from './editor/kept-texts.ts'
 import { createChoices } from './editor/offers.ts'
 import {
   findNamedVersion,
@@ -41,20 +42,23 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const { organizationId } = c.var.session.user
     requireDesigned(project)
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
-    const text = definitionText(from?.definition ?? firstDefinition(project))
+    const text = definitionText(shortenTexts(from?.definition ?? firstDefinition(project)))
     const choices = await choicesOf(c)
-    return c.html(newVersionPage({ session: c.var.session, project, text, choices }))
+    const page = { session: c.var.session, project, text, choices, from: from?.number }
+    return c.html(newVersionPage(page))
   })
 
   room.form('editor', '/projects/:projectId/versions', async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
-    const { text, read, isUnsaved } = readEdited(c)
+    const named = { organizationId, project }
+    const from = await findNamedVersion(sql, named, c.req.query('from'))
+    const { text, read, isUnsaved } = readEdited(c, { definition: from?.definition })
     if (isUnsaved || 'problems' in read) {
       const problems = 'problems' in read ? read.problems : []
       const choices = await choicesOf(c, text)
       const page = { session: c.var.session, project, text, problems, isUnsaved, choices }
-      return c.html(newVersionPage(page), isUnsaved ? 200 : 422)
+      return c.html(newVersionPage({ ...page, from: from?.number }), isUnsaved ? 200 : 422)
     }
     const key = { organizationId, projectId: project.id }
     const { definition } = read

@@ -6,7 +6,7 @@ import { definitionText } from '../../../platform/projects/proposal-answer.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { crewGraph } from '../frame/crew-graph.ts'
 import { page as frame } from '../frame/layout.ts'
-import { copyable, csrfField, warningBox } from '../frame/parts.ts'
+import { copyable, csrfField, problemBox, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { doneNotice } from '../frame/undo.ts'
 import type { Undo } from '../frame/undo.ts'
@@ -15,8 +15,10 @@ import type { AssistantForm } from './assistant-section.ts'
 import { digestOf } from './editor/definition-form.ts'
 import { diffCounts, diffView } from '../frame/text/diff-view.ts'
 import { editor, problemList } from './editor/editor.ts'
+import { shortenTexts } from './editor/kept-texts.ts'
 import type { Choices } from './editor/offers.ts'
 import { diffLines } from '../frame/text/line-diff.ts'
+import { knowledgeSection } from './knowledge-section.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
 import { comparisonSection, percentSelect, releasePill, releaseSection } from './release-section.ts'
@@ -34,6 +36,8 @@ export interface Refused {
   readonly isUnsaved?: boolean
   /** The gates that do not let it through, or not yet. */
   readonly verdicts?: readonly Verdict[]
+  /** Why a file is no knowledge. */
+  readonly knowledgeProblem?: string
   /** Somebody else changed the draft meanwhile. */
   readonly isStale?: boolean
 }
@@ -53,12 +57,15 @@ interface NewVersionPage {
   readonly problems?: readonly string[]
   readonly isUnsaved?: boolean
   readonly choices: Choices
+  /** The number of the version that it begins with. */
+  readonly from?: number | undefined
 }
 
 /** The page on which a version is written. */
 export function newVersionPage(view: NewVersionPage): Html {
   const { session, project, text, problems = [], isUnsaved = false, choices } = view
-  const action = `${projectPath(project)}/versions`
+  const from = view.from === undefined ? '' : `?from=${view.from}`
+  const action = `${projectPath(project)}/versions${from}`
   return frame(
     { title: 'New version', session, current: '/projects', script: 'editorScript' },
     html`${crumbs(project)}
@@ -109,12 +116,13 @@ export function versionPage(view: VersionPage): Html {
 function problemsOf(view: VersionPage, refused: Refused): Html | string {
   if (refused.isStale) return stale(view, refused)
   if (refused.verdicts) return verdictSection(view, refused.verdicts)
+  if (refused.knowledgeProblem !== undefined) return problemBox(refused.knowledgeProblem)
   return refused.isUnsaved ? unsaved() : problemList(refused.problems, 'This cannot be used:')
 }
 
 /** Shows what saving again would change in what somebody else has saved meanwhile. */
 function stale({ version }: VersionPage, { text = '' }: Refused): Html {
-  const lines = diffLines(definitionText(version.definition), text)
+  const lines = diffLines(definitionText(shortenTexts(version.definition)), text)
   return html`<section class="card failed" role="alert" aria-labelledby="stale">
     <div class="card-head">
       <h2 id="stale">The draft was changed since you opened it</h2>
@@ -131,14 +139,15 @@ function stale({ version }: VersionPage, { text = '' }: Refused): Html {
 function draft(view: VersionPage): Html {
   const { session, project, version, refused } = view
   const path = versionPath(project, version.number)
-  const text = refused?.text ?? definitionText(version.definition)
+  const text = refused?.text ?? definitionText(shortenTexts(version.definition))
   const problems = refused?.problems ?? []
   const since = digestOf(version.definition)
   const form = { session, project, action: path, text, problems, since, choices: view.choices }
   const { definition } = version
   return html`<div class="editor">
     ${editor({ ...form, verb: 'Save the draft' })}
-    ${testSection({ session, definition }, view.tests ?? {}, path)} ${publishSection(view, path)}
+    ${knowledgeSection(view)} ${testSection({ session, definition }, view.tests ?? {}, path)}
+    ${publishSection(view, path)}
     ${assistantSection(view)}
   </div>`
 }
@@ -170,6 +179,7 @@ const published = (view: VersionPage): Html =>
         ${view.project.fromSource ? '' : crewGraph(view.version.definition)}
         ${copyable('Definition', definitionText(view.version.definition))}
       </section>
+      ${knowledgeSection(view)}
     </div>
     <div>
       ${view.project.fromSource ? '' : [releaseSection(view, view), assistantSection(view)]}

@@ -22,6 +22,7 @@ import { digestOf, FORM_BYTES_MAX, readEdited } from './editor/definition-form.t
 import { createChoices } from './editor/offers.ts'
 import { getOwnVersion, projectPath, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
+import { knowledgeRoutes } from './knowledge-routes.ts'
 import { testRoutes } from './test-routes.ts'
 import { readShare, releaseRoutes, undoRelease, withFormer } from './release-routes.ts'
 import type { DraftTests } from './test-section.ts'
@@ -34,7 +35,8 @@ const NOTE_LENGTH_MAX = 1000
 const REASON_PROBLEM = `Say why, in at most ${OVERRIDE_REASON_MAX} characters.`
 const NOTE_PROBLEM = `The note must have at most ${NOTE_LENGTH_MAX} characters.`
 
-type Refuse = (
+/** Answers with the page of a version, and what was refused of it. */
+export type Refuse = (
   c: Context<SignedIn>,
   own: OwnVersion,
   refused: Refused & { readonly status?: 200 | 409 },
@@ -79,6 +81,7 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   room.routes.route('/', draftRoutes(deps, refuse))
+  room.routes.route('/', knowledgeRoutes(deps, refuse))
   room.routes.route('/', publishRoutes(deps, refuse))
   room.routes.route('/', releaseRoutes(deps))
   room.routes.route(
@@ -120,7 +123,7 @@ function draftRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
 
   room.form('editor', ONE, async (c) => {
     const own = await getOwnVersion(c, sql)
-    const { text, read, isUnsaved } = readEdited(c)
+    const { text, read, isUnsaved } = readEdited(c, own.version)
     const problems = 'problems' in read ? read.problems : []
     if (isUnsaved) return refuse(c, own, { text, problems, isUnsaved, status: 200 })
     if ('problems' in read) return refuse(c, own, { text, problems })

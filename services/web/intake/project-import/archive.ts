@@ -30,23 +30,41 @@ const OTHERS: readonly (readonly [readonly number[], string])[] = [
   [[0x52, 0x61, 0x72, 0x21], 'RAR'],
 ]
 
+/** What is read of an archive. */
+interface ZipBounds {
+  /** Of all files together. */
+  readonly bytesMax: number
+  readonly filesMax: number
+  readonly tooLarge: () => AppError
+  readonly isWanted: (path: string) => boolean
+}
+
+const PROJECT: ZipBounds = {
+  bytesMax: PROJECT_BYTES_MAX,
+  filesMax: PROJECT_FILES_MAX,
+  tooLarge,
+  isWanted: isProjectFile,
+}
+
 /**
  * Reads the files of a ZIP archive. Raises `invalid_request` for one that is damaged, encrypted, or
  * leads out of its folder, and `payload_too_large` as soon as it grows to more than a project may.
  */
-export async function readZip(bytes: Buffer): Promise<ProjectFiles> {
+export async function readZip(bytes: Buffer, bounds: ZipBounds = PROJECT): Promise<ProjectFiles> {
+  const { bytesMax, filesMax, tooLarge, isWanted } = bounds
   const files = new Map<string, Uint8Array>()
   let size = 0
   const archive = await open(bytes)
-  if (archive.entryCount > 4 * PROJECT_FILES_MAX) throw tooLarge()
+  if (archive.entryCount > 4 * filesMax) throw tooLarge()
   try {
     for await (const entry of archive.eachEntry()) {
       if (isFolder(entry)) continue
       checkPath(entry.fileName)
-      if (!isProjectFile(entry.fileName)) continue
-      const content = await readEntry(archive, entry, PROJECT_BYTES_MAX - size)
+      if (!isWanted(entry.fileName)) continue
+      const room = bytesMax - size
+      const content = await readEntry(archive, entry, { room, tooLarge })
       size += content.byteLength
-      if (files.size === PROJECT_FILES_MAX) throw tooLarge()
+      if (files.size === filesMax) throw tooLarge()
       if (files.has(entry.fileName)) throw damaged(`it has ${entry.fileName} twice`)
       files.set(entry.fileName, content)
     }
@@ -74,7 +92,11 @@ function isFolder({ fileName, externalFileAttributes }: Entry): boolean {
 }
 
 /** What an archive says of its sizes is checked while it is read. */
-async function readEntry(archive: ZipFile, entry: Entry, room: number): Promise<Buffer> {
+async function readEntry(
+  archive: ZipFile,
+  entry: Entry,
+  { room, tooLarge }: { readonly room: number; readonly tooLarge: () => AppError },
+): Promise<Buffer> {
   if (entry.isEncrypted()) throw damaged('it is encrypted')
   if (entry.uncompressedSize > room) throw tooLarge()
   const chunks: Buffer[] = []

@@ -381,6 +381,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
+  'POST /designer/v2/projects/:projectId/versions/:number/knowledge': async (path) =>
+    platform.app.request(`${path}?name=a.txt`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body: 'A text.',
+    }),
   'POST /designer/v2/projects/:projectId/imports': json('POST', {
     files: { 'crew.jsonc': crewJson(), 'agents/writer.jsonc': agentJson() },
   }),

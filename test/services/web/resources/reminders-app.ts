@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { createKnowledgeIntake } from '../../../../services/web/intake/knowledge/add-knowledge.ts'
 import { createLog, requestLog } from '../../../../services/shared/log.ts'
 import { readEnv } from '../../../../services/shared/env.ts'
 import { createBadTokens } from '../../../../services/web/gate/callers/bad-tokens.ts'
@@ -34,6 +35,7 @@ export async function openReminders({ sql, url }: Platform): Promise<Hono<WebApp
     ...createLimits(options),
     watch: createRunWatch(options),
     texts: createTextWatch(options),
+    takeKnowledge: createKnowledgeIntake(),
     notices: new Map(),
   }
   app.use(requestLog(log))

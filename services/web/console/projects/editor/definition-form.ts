@@ -11,6 +11,7 @@ import { parseStrictJson } from '../../../../shared/http/strict-json.ts'
 import { isObject } from '../../../../shared/is-object.ts'
 import type { SignedIn } from '../../../context.ts'
 import { actOn, applyForm } from './document.ts'
+import { restoreTexts } from './kept-texts.ts'
 import type { Draft } from './values.ts'
 
 /** The longest form with a definition, twice and in fields: most JSON takes three bytes there. */
@@ -24,8 +25,14 @@ export interface Edited {
   readonly isUnsaved: boolean
 }
 
-/** Reads what the editor sent: its form or its text, by the button that was used. */
-export function readEdited({ var: { form } }: Pick<Context<SignedIn>, 'var'>): Edited {
+/**
+ * Reads what the editor sent: its form or its text, by the button that was used. With the
+ * definition that it began with, if there was one, it brings the long texts of that.
+ */
+export function readEdited(
+  { var: { form } }: Pick<Context<SignedIn>, 'var'>,
+  former?: { readonly definition: CrewDefinition | undefined },
+): Edited {
   const act = form.get('act') ?? 'save-text'
   const isOfText = act === 'save-text' || act === 'show-text'
   const isUnsaved = act !== 'save-text' && act !== 'save-form'
@@ -38,7 +45,9 @@ export function readEdited({ var: { form } }: Pick<Context<SignedIn>, 'var'>): E
   const text = isOfText
     ? typed
     : JSON.stringify(actOn(applyForm(toDraft(typed), form), act), null, 2)
-  return { text, read: readDefinitionText(text), isUnsaved }
+  const read = readDefinitionText(text)
+  if (!former || 'problems' in read) return { text, read, isUnsaved }
+  return { text, read: restoreTexts(read.definition, former.definition), isUnsaved }
 }
 
 /** Returns the draft in a text; an empty one of a text that is no object of JSON. */

@@ -79,6 +79,7 @@ const FIELDS: Readonly<Record<ListName, Readonly<Record<string, Reader>>>> = {
     goal: text,
     backstory: optional,
     tools: names,
+    knowledge: names,
     allow_delegation: tick,
   },
   tasks: {

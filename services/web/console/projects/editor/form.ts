@@ -132,6 +132,7 @@ const inputFields = (entry: Draft, { at, marks }: Shown): Html =>
 
 function agentFields(entry: Draft, { at, draft, marks }: Shown): Html {
   const tools = toolTicks(draft, entry)
+  const texts = knowledgeTicks(draft, entry)
   return html`${line(marks, `${at}role`, { label: 'Role', value: textOf(entry, 'role') })}
   ${area(marks, `${at}goal`, { label: 'Goal', value: textOf(entry, 'goal') })}
   ${
@@ -139,12 +140,25 @@ function agentFields(entry: Draft, { at, draft, marks }: Shown): Html {
       ? html`<p class="hint">It has no tools: add one under <i>Tools</i>, and tick it here.</p>`
       : ticks(marks, `${at}tools`, { label: 'Tools', all: tools })
   }
+  ${
+    texts.length === 0 ? '' : ticks(marks, `${at}knowledge`, { label: 'Knowledge', all: texts })
+  }
   ${more(
     at.slice(0, -1),
     html`${area(marks, `${at}backstory`, { label: 'Backstory', value: textOf(entry, 'backstory') })}
     ${keyField(entry, at, marks)}
     ${tick(`${at}allow_delegation`, 'May delegate', entry['allow_delegation'] === true)}`,
   )}`
+}
+
+function knowledgeTicks(draft: Draft, agent: Draft) {
+  const used = Array.isArray(agent['knowledge']) ? agent['knowledge'].map(String) : []
+  const known = isObject(draft['knowledge']) ? Object.keys(draft['knowledge']) : []
+  return [...new Set([...used, ...known])].map((key) => ({
+    value: key,
+    text: known.includes(key) ? key : `${key} (unknown)`,
+    isOn: used.includes(key),
+  }))
 }
 
 const keyField = (entry: Draft, at: string, marks: Marks): Html =>
