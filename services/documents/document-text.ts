@@ -58,7 +58,9 @@ export function createTextWriter(unit: Unit): TextWriter {
       pages += 1
       if (pages > pagesMax) throw tooManyPages(unit)
       endLine()
-      add(`${pages === 1 ? '' : '\n'}[${label} ${pages}${title === undefined ? '' : `: ${title}`}]\n`)
+      add(
+        `${pages === 1 ? '' : '\n'}[${label} ${pages}${title === undefined ? '' : `: ${title}`}]\n`,
+      )
     },
     end(isDivided = true) {
       if (isDivided) return { text: clean(parts.join('')), unit, pages }

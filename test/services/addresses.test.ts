@@ -213,7 +213,12 @@ const USED: readonly Place[] = [
   [
     'an MCP tool',
     (url) =>
-      failureOf(() => openServer({ guard, connections: {}, readDocument: createDocumentReader() }, { type: 'mcp', url, tools: ['x'] })),
+      failureOf(() =>
+        openServer(
+          { guard, connections: {}, readDocument: createDocumentReader() },
+          { type: 'mcp', url, tools: ['x'] },
+        ),
+      ),
   ],
   ['the models of a run', modelsAt],
   ['the pull of a repository', pulledFrom],

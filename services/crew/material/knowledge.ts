@@ -76,7 +76,9 @@ export const createReadSkill = (name: string, { texts, names }: NamedTexts): Cre
   timeoutMs: 1000,
   async call({ arguments: { name: skill, file, offset = 0 } }) {
     const { text = '', files = {} } = texts[String(skill)] ?? {}
-    const all = new Map(Object.entries(files).map(([path, each]) => [path, { text: each, extent: '' }]))
+    const all = new Map(
+      Object.entries(files).map(([path, each]) => [path, { text: each, extent: '' }]),
+    )
     const read = file === undefined ? text : textOf(all, String(file)).text
     const part = readPart(read, { offset: Number(offset), limit: READ_CHARACTERS })
     const others = file === undefined && all.size > 0 ? `\n\nIts files: ${namesOf(all)}.` : ''

@@ -39,7 +39,9 @@ export async function openMaterial(given: Given, reading: DocumentReading): Prom
 
   function skillsFor({ knowledge }: KnowingAgent, own: readonly CrewTool[]): CrewTool[] {
     const { skills: names } = divideKnowledge(texts, knowledge)
-    return names.length === 0 ? [] : [createReadSkill(freeName('read_skill', own), { texts, names })]
+    return names.length === 0
+      ? []
+      : [createReadSkill(freeName('read_skill', own), { texts, names })]
   }
 
   const readersFor = (own: readonly CrewTool[]): CrewTool[] =>

@@ -49,7 +49,9 @@ type Texts = ReadonlyMap<string, FileText>
 /** Returns the names of files with their lengths. */
 export const namesOf = (texts: Texts): string =>
   [...texts]
-    .map(([file, { text, extent }]) => `${file} (${[text.length, extent].filter(Boolean).join(', ')})`)
+    .map(
+      ([file, { text, extent }]) => `${file} (${[text.length, extent].filter(Boolean).join(', ')})`,
+    )
     .join(', ')
 
 /** Moves the end of a part so that it does not fall between the halves of a character. */

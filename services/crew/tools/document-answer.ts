@@ -29,7 +29,8 @@ export async function documentText(
     const type = mediaType.slice(0, NAME_MAX) || 'of no media type'
     throw toolError(`The document is ${type}; text, ${DOCUMENTS} can be read.`)
   }
-  if (isCut) throw toolError(`The file ${name} is too large: it has more than ${bytes.length} bytes.`)
+  if (isCut)
+    throw toolError(`The file ${name} is too large: it has more than ${bytes.length} bytes.`)
   try {
     const { text, extent } = await readDocument({ name, bytes }, signal)
     return extent === '' ? text : `(${extent})\n${text}`

@@ -72,7 +72,9 @@ export function documentsProgram(): DocumentsProgram {
 }
 
 /** Creates what reads documents, one at a time. */
-export function createDocumentReader(program: DocumentsProgram = documentsProgram()): ReadDocuments {
+export function createDocumentReader(
+  program: DocumentsProgram = documentsProgram(),
+): ReadDocuments {
   const line = createWaitingLine(LINE)
   return async function readDocument({ name, bytes }, signal) {
     const refuse = (problem: string): AppError =>
@@ -150,8 +152,7 @@ async function ask(
 const TOO_MUCH =
   `takes more than ${DOCUMENT_LIMITS.memoryBytes / 1024 / 1024} MiB of memory to read: ` +
   'send a part of it'
-const TOO_LONG =
-  `takes longer than ${DOCUMENT_LIMITS.timeoutMs / 1000} seconds to read: send a part of it`
+const TOO_LONG = `takes longer than ${DOCUMENT_LIMITS.timeoutMs / 1000} seconds to read: send a part of it`
 
 /** Ends a process that takes too long or too much; what it unpacks is no part of its heap. */
 function watch(child: ChildProcess, end: (why: string) => void): () => void {

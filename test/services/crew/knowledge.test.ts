@@ -69,6 +69,47 @@ describe('an agent', () => {
     expect(model.calls.flatMap(({ tools = [] }) => tools)).toEqual([])
   })
 
+  it('has the names of skills in its prompt, and reads them when it needs them', async () => {
+    const forms = {
+      text: 'First read fields.md.',
+      description: 'Fills in forms.',
+      files: { 'fields.md': 'Name, date.' },
+    }
+    const asked = [
+      '{"name":"forms"}',
+      '{"name":"forms","file":"fields.md"}',
+      '{"name":"forms","file":"../x"}',
+    ]
+    const model = modelHere(({ messages }) => {
+      const given = asked[(messages.length - 2) / 2]
+      return given === undefined
+        ? 'Done.'
+        : { toolCalls: [{ id: String(messages.length), name: 'read_skill', arguments: given }] }
+    })
+    const crew = crewThatKnows({ forms }, ['forms'])
+    await runHere({ definition: crew, llm: model.llm, inputs: { topic: 'tides' } })
+    const [prompt = ''] = model.calls.map(promptOf)
+    expect(prompt).toContain('<skill name="forms">\nFills in forms.\n</skill>')
+    expect(prompt).not.toContain('First read')
+    const results = JSON.stringify(model.calls[3]?.messages)
+    expect(results).toContain('First read fields.md.')
+    expect(results).toContain('Its files: fields.md (11).')
+    expect(results).toContain('Name, date.')
+    expect(results).toContain('There is no file ../x. Known: fields.md.')
+  })
+
+  it('learns on which page of a document it found something', async () => {
+    const model = modelHere(({ messages }) =>
+      messages.length === 2
+        ? { toolCalls: [{ id: '1', name: 'search_knowledge', arguments: '{"query":"receipt"}' }] }
+        : 'Done.',
+    )
+    const text = `[Page 1]\n${HANDBOOK.replace('receipt', 'bill')}\n\n[Page 2]\n${HANDBOOK}`
+    const crew = crewThatKnows({ handbook: { text, extent: '2 pages' } }, ['handbook'])
+    await runHere({ definition: crew, llm: model.llm, inputs: { topic: 'tides' } })
+    expect(JSON.stringify(model.calls[1]?.messages)).toContain('from=\\"handbook\\" page=\\"2\\"')
+  })
+
   it('searches long texts', async () => {
     const model = modelHere(({ messages }) =>
       messages.length === 2

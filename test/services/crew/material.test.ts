@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { checkFiles } from '../../../services/crew/material/files.ts'
 import { openMaterial } from '../../../services/crew/material/material.ts'
 import type { Material } from '../../../services/crew/material/material.ts'
+import { pdf } from '../documents/corpus.ts'
+import { programPath } from '../../support/program.ts'
+import { modelHere, runHere } from './run-here.ts'
 import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
 import { callTool } from '../../../services/crew/tools/call-tool.ts'
 import { openToolbox } from '../../../services/crew/tools/toolbox.ts'
@@ -23,7 +26,7 @@ const file = (name: string, content: string, media_type = 'text/plain'): Kickoff
   content_base64: Buffer.from(content).toString('base64'),
 })
 
-const readDocument = createDocumentReader()
+const readDocument = createDocumentReader([programPath('documents')])
 
 const INPUTS = { topic: 'x', a: { file_id: ONE } }
 
@@ -63,7 +66,10 @@ const callOf = (given: object) => ({
 
 describe('files for agents', () => {
   it('have names of their own, in the prompt and for the tool', async () => {
-    const material = await open({ [ONE]: file('x.txt', 'one'), [TWO]: file('x.txt', 'two\u{1F600}.') })
+    const material = await open({
+      [ONE]: file('x.txt', 'one'),
+      [TWO]: file('x.txt', 'two\u{1F600}.'),
+    })
     expect(material.inputs).toMatchObject({ a: 'x.txt', b: 'x-2.txt' })
     const [tool] = toolsOf(material)
     if (!tool) throw new Error('no tool')
@@ -76,6 +82,37 @@ describe('files for agents', () => {
     expect(await read({ name: 'x-2.txt', offset: 0, limit: 4 })).toContain('\u{1F600}\n')
     expect(await read({ name: 'y.txt' })).toContain('Did you mean x.txt? Known: x.txt, x-2.txt.')
     expect(await read({ name: 'x.txt', offset: 3 })).toContain('The file has 3 characters')
+  })
+
+  it('are documents too, whose pages have numbers', async () => {
+    const content = pdf([{ lines: ['One'] }, { lines: ['Two'] }])
+    const report = { ...file('q3.pdf', '', 'application/pdf'), size: content.length }
+    const material = await open({
+      [ONE]: { ...report, content_base64: content.toString('base64') },
+    })
+    expect(material.shown['a']).toContain('<file name="q3.pdf" length="2 pages">\n[Page 1]\nOne')
+    const [tool] = toolsOf(material)
+    if (!tool) throw new Error('no tool')
+    expect(tool.description).toContain('q3.pdf (26, 2 pages)')
+    const read = async (given: object) => (await callTool(tool, callOf(given), () => [])).text
+    expect(await read({ name: 'q3.pdf', page: 2 })).toContain('[Page 2]\nTwo\n\n(Characters 14')
+    expect(await read({ name: 'q3.pdf', page: 3 })).toContain('no page 3: the file has 2 pages')
+  })
+
+  it('end the run in words when a document cannot be read', async () => {
+    const { last } = await runHere({
+      definition: withFiles(),
+      llm: modelHere(() => 'Done.').llm,
+      inputs: INPUTS,
+      files: { [ONE]: file('q3.pdf', '%PDF-1.7 no', 'application/pdf') },
+    })
+    expect(last).toMatchObject({
+      type: 'failed',
+      error: {
+        code: 'document_unreadable',
+        message: 'The file q3.pdf is damaged: it is no whole PDF.',
+      },
+    })
   })
 
   it('never hide a tool of the version', async () => {

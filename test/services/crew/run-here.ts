@@ -6,6 +6,8 @@ import type { Completion } from '../../../services/crew/llm-answer.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
 import { createSteps } from '../../../services/crew/steps.ts'
 import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
+import type { KickoffFiles } from '../../../services/platform/crew-contract/kickoff-files.ts'
+import { openMaterial } from '../../../services/crew/material/material.ts'
 import { parseCrewEvent } from '../../../services/platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
@@ -19,6 +21,7 @@ interface RunHere {
   readonly inputs?: Readonly<Record<string, unknown>>
   readonly journal?: readonly RecordedStep[]
   readonly stopping?: AbortSignal
+  readonly files?: KickoffFiles
   readonly origins?: readonly string[]
   readonly connections?: Readonly<Record<string, { access_token: string }>>
 }
@@ -26,7 +29,7 @@ interface RunHere {
 /** Runs a crew in this process, and returns what it reports, as a worker reads it. */
 export async function runHere(options: RunHere) {
   const { definition, llm, inputs = {}, origins = [], connections = {}, journal = [] } = options
-  const { stopping = new AbortController().signal } = options
+  const { files, stopping = new AbortController().signal } = options
   const events: CrewEvent[] = []
   const write = (event: CrewEvent): number => {
     const read = parseCrewEvent(JSON.stringify(event))
@@ -43,7 +46,8 @@ export async function runHere(options: RunHere) {
   })
   const readDocument = createDocumentReader()
   const toolDeps = { guard: guardFor(...origins), connections, readDocument }
-  await runCrew({ definition, llmFor: () => llm, steps, toolDeps }, inputs)
+  const open = () => openMaterial({ definition, inputs, files }, { readDocument })
+  await runCrew({ definition, llmFor: () => llm, steps, toolDeps, open }, inputs)
   return { events, journal: journalOf(events), ...endOf(events) }
 }
 

@@ -104,7 +104,8 @@ function fontOf({ letters }: PdfOptions, add: (object: string) => number): strin
 }
 
 /** A content of a page that grows to so many bytes. */
-export const inflating = (bytes: number): Buffer => deflateSync(Buffer.alloc(bytes, ' '), { level: 1 })
+export const inflating = (bytes: number): Buffer =>
+  deflateSync(Buffer.alloc(bytes, ' '), { level: 1 })
 
 const XML = '<?xml version="1.0" encoding="UTF-8"?>'
 const OFFICE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'

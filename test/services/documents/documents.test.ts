@@ -56,7 +56,9 @@ const BIG = 140 * 1024 * 1024
 const LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 const LEAK = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
 const withDoctype = (doctype: string): Buffer =>
-  docx('', { 'word/document.xml': `<?xml version="1.0"?>${doctype}<w:document><w:t>&b;</w:t></w:document>` })
+  docx('', {
+    'word/document.xml': `<?xml version="1.0"?>${doctype}<w:document><w:t>&b;</w:t></w:document>`,
+  })
 const elsewhere = (target: string): Buffer =>
   archive({
     '[Content_Types].xml': '<Types/>',
@@ -128,10 +130,15 @@ describe('the text of a document', () => {
     ['an ODS, by sheets', () => openDocument('spreadsheet', SHEET), '[Sheet 1: Sales]\n1\t2'],
     [
       'an ODP, by slides',
-      () => openDocument('presentation', '<draw:page draw:name="a"><text:p>Hi</text:p></draw:page>'),
+      () =>
+        openDocument('presentation', '<draw:page draw:name="a"><text:p>Hi</text:p></draw:page>'),
       '[Slide 1: a]\nHi',
     ],
-    ['a cell far away, within bounds', () => xlsx({ S: '<row><c r="ZZZZ9"><v>1</v></c></row>' }), '1'],
+    [
+      'a cell far away, within bounds',
+      () => xlsx({ S: '<row><c r="ZZZZ9"><v>1</v></c></row>' }),
+      '1',
+    ],
     [
       'a PDF that lies about its pages',
       () => pdf([{ lines: ['x'] }], { count: 1_000_000_000 }),
@@ -142,7 +149,11 @@ describe('the text of a document', () => {
   })
 
   it.each<[string, () => Buffer, string]>([
-    ['an encrypted PDF', () => pdf([{ lines: ['x'] }], { isEncrypted: true }), 'is encrypted: remove'],
+    [
+      'an encrypted PDF',
+      () => pdf([{ lines: ['x'] }], { isEncrypted: true }),
+      'is encrypted: remove',
+    ],
     ['an encrypted DOCX', () => compound('EncryptedPackage'), 'is encrypted: remove its password'],
     [
       'an encrypted ODT',
@@ -151,11 +162,16 @@ describe('the text of a document', () => {
     ],
     [
       'an encrypted part',
-      () => docx('', {}, [{ name: 'word/_rels/document.xml.rels', content: 'x', isEncrypted: true }]),
+      () =>
+        docx('', {}, [{ name: 'word/_rels/document.xml.rels', content: 'x', isEncrypted: true }]),
       'is encrypted: remove its password',
     ],
     ['a DOC', () => compound('WordDocument'), 'is of an old Office (DOC, XLS, PPT): save it as'],
-    ['a scan', () => pdf([{ hasPicture: true }, { hasPicture: true }]), 'has no text; 2 pages of pict'],
+    [
+      'a scan',
+      () => pdf([{ hasPicture: true }, { hasPicture: true }]),
+      'has no text; 2 pages of pict',
+    ],
     ['a PDF of empty pages', () => pdf([{}]), 'has no text; 1 page without any'],
     ['a DOCX of pictures', () => docx('<w:p><w:drawing/></w:p>'), 'has no text'],
     [
@@ -180,7 +196,8 @@ describe('the text of a document', () => {
     ],
     [
       'a ZIP bomb that lies about its size',
-      () => docx('', {}, [{ name: 'word/_rels/document.xml.rels', content: 'x'.repeat(99), size: 9 }]),
+      () =>
+        docx('', {}, [{ name: 'word/_rels/document.xml.rels', content: 'x'.repeat(99), size: 9 }]),
       'is damaged: it cannot be read',
     ],
     [
@@ -188,22 +205,54 @@ describe('the text of a document', () => {
       () => withEntries(docx(''), 20_001),
       'is too large once it is unpacked: at most',
     ],
-    ['a part that is there twice', () => docx('', {}, [{ name: 'word/document.xml', content: '' }]), 'it has a part twice'],
-    ['a path that leads out', () => docx('', { '../../etc/passwd': '' }), 'is damaged: it cannot be read'],
-    ['a main part elsewhere', () => elsewhere('http://evil.example/a.xml'), 'is damaged: it has no a.xml'],
-    ['an external main part', () => elsewhere('word/other.xml" TargetMode="External'), 'does not say which'],
+    [
+      'a part that is there twice',
+      () => docx('', {}, [{ name: 'word/document.xml', content: '' }]),
+      'it has a part twice',
+    ],
+    [
+      'a path that leads out',
+      () => docx('', { '../../etc/passwd': '' }),
+      'is damaged: it cannot be read',
+    ],
+    [
+      'a main part elsewhere',
+      () => elsewhere('http://evil.example/a.xml'),
+      'is damaged: it has no a.xml',
+    ],
+    [
+      'an external main part',
+      () => elsewhere('word/other.xml" TargetMode="External'),
+      'does not say which',
+    ],
     ['a billion laughs', () => withDoctype(LAUGHS), 'its XML declares a document type'],
     ['an external entity', () => withDoctype(LEAK), 'its XML declares a document type'],
     ['an unknown entity', () => docx('<w:t>&who;</w:t>'), 'its XML is not well-formed'],
     ['XML that is cut', () => docx('<w:p><w:r>'), 'its XML is not well-formed'],
-    ['a DOCX that is cut', () => docx(paragraph('x')).subarray(0, -30), 'is damaged: it is cut off'],
-    ['a PDF that is cut', () => pdf([{ lines: ['x'] }]).subarray(0, 200), 'is damaged: it is no whole PDF'],
+    [
+      'a DOCX that is cut',
+      () => docx(paragraph('x')).subarray(0, -30),
+      'is damaged: it is cut off',
+    ],
+    [
+      'a PDF that is cut',
+      () => pdf([{ lines: ['x'] }]).subarray(0, 200),
+      'is damaged: it is no whole PDF',
+    ],
     ['a PDF that is none', () => Buffer.from('%PDF-1.7\nreally'), 'is damaged: it is no whole PDF'],
-    ['an archive in an archive', () => archive({ 'a.docx': docx(paragraph('x')) }), 'is an archive and none of'],
+    [
+      'an archive in an archive',
+      () => archive({ 'a.docx': docx(paragraph('x')) }),
+      'is an archive and none of',
+    ],
     ['a gzip', () => Buffer.from('1f8b0800', 'hex'), 'is a gzip archive'],
     ['an EPUB', () => archive({ mimetype: 'application/epub+zip' }), 'is an archive and none of'],
     ['a workbook without sheets', () => xlsx({}), 'is damaged: it has no sheets'],
-    ['elements within elements', () => docx(`${'<w:p>'.repeat(DEEP)}${'</w:p>'.repeat(DEEP)}`), 'has no text'],
+    [
+      'elements within elements',
+      () => docx(`${'<w:p>'.repeat(DEEP)}${'</w:p>'.repeat(DEEP)}`),
+      'has no text',
+    ],
   ])('is refused of %s, in words', async (_, make, problem) => {
     expect(await read(make())).toContain(problem)
   })
@@ -229,14 +278,17 @@ describe('the process that reads documents', () => {
     })
   })
 
-  it.runIf(process.platform === 'linux')('dies of a page that inflates, and not this one', async () => {
-    const bytes = pdf([{}], { content: inflating(200_000_000) })
-    const before = process.memoryUsage.rss()
-    expect(await problemOf(bytes)).toBe(
-      'The file a.pdf takes more than 256 MiB of memory to read: send a part of it.',
-    )
-    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024)
-  })
+  it.runIf(process.platform === 'linux')(
+    'dies of a page that inflates, and not this one',
+    async () => {
+      const bytes = pdf([{}], { content: inflating(200_000_000) })
+      const before = process.memoryUsage.rss()
+      expect(await problemOf(bytes)).toBe(
+        'The file a.pdf takes more than 256 MiB of memory to read: send a part of it.',
+      )
+      expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024)
+    },
+  )
 
   it('ends with what asked for it', async () => {
     const stop = new AbortController()

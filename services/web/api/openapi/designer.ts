@@ -136,32 +136,36 @@ export const DESIGNER_PATHS = {
   },
   '/designer/v2/projects/{project_id}/versions/{number}/knowledge': {
     parameters: [project, version],
-    post: operation('addKnowledge', 'Add a text, a document or skills to the knowledge of a draft', {
-      description:
-        'Text in UTF-8, PDF, DOCX, XLSX, PPTX, ODT, ODS and ODP of up to 20 MiB, or a ZIP archive ' +
-        'of skills, each a folder with a SKILL.md. It takes the place of what has the same name.',
-      parameters: [
-        parameter('name', 'query', {
-          description: 'The name of the file: its knowledge is named after it.',
-          required: true,
-          schema: { type: 'string' },
-        }),
-        parameter('agents', 'query', {
-          description: 'The keys of the agents that know it, by commas; all without it.',
-          schema: { type: 'string' },
-        }),
-      ],
-      requestBody: { required: true, content: { 'application/octet-stream': binary } },
-      responses: {
-        '200': json('It is added.', 'AddedKnowledge'),
-        ...WRITES,
-        ...NONE,
-        '400': problem('The file has no name, or is an archive that cannot be read.'),
-        '409': problem('The version is published, or was changed meanwhile.'),
-        '413': problem('The file has more than 20 MiB, or its archive unpacks to more.'),
-        '422': problem('The file cannot be read as text, or the version has too much knowledge.'),
+    post: operation(
+      'addKnowledge',
+      'Add a text, a document or skills to the knowledge of a draft',
+      {
+        description:
+          'Text in UTF-8, PDF, DOCX, XLSX, PPTX, ODT, ODS and ODP of up to 20 MiB, or a ZIP archive ' +
+          'of skills, each a folder with a SKILL.md. It takes the place of what has the same name.',
+        parameters: [
+          parameter('name', 'query', {
+            description: 'The name of the file: its knowledge is named after it.',
+            required: true,
+            schema: { type: 'string' },
+          }),
+          parameter('agents', 'query', {
+            description: 'The keys of the agents that know it, by commas; all without it.',
+            schema: { type: 'string' },
+          }),
+        ],
+        requestBody: { required: true, content: { 'application/octet-stream': binary } },
+        responses: {
+          '200': json('It is added.', 'AddedKnowledge'),
+          ...WRITES,
+          ...NONE,
+          '400': problem('The file has no name, or is an archive that cannot be read.'),
+          '409': problem('The version is published, or was changed meanwhile.'),
+          '413': problem('The file has more than 20 MiB, or its archive unpacks to more.'),
+          '422': problem('The file cannot be read as text, or the version has too much knowledge.'),
+        },
       },
-    }),
+    ),
   },
   '/designer/v2/projects/{project_id}/versions/{number}': {
     parameters: [project, version],

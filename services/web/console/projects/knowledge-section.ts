@@ -48,9 +48,7 @@ function row(view: KnowledgeView, name: string, entry: KnowledgeText): Html {
   return html`<tr>
     <td class="mono">${name}</td>
     <td>${what}${files > 0 ? ` with ${plural(files, 'file')}` : ''}</td>
-    <td>
-      ${count(entry.text.length)} characters${entry.extent ? ` of ${entry.extent}` : ''}
-    </td>
+    <td>${count(entry.text.length)} characters${entry.extent ? ` of ${entry.extent}` : ''}</td>
     <td>${knowing.length === 0 ? 'none' : knowing.join(', ')}</td>
     ${
       version.publishedAt === null

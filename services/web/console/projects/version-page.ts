@@ -145,9 +145,8 @@ function draft(view: VersionPage): Html {
   const form = { session, project, action: path, text, problems, since, choices: view.choices }
   const { definition } = version
   return html`<div class="editor">
-    ${editor({ ...form, verb: 'Save the draft' })}
-    ${knowledgeSection(view)} ${testSection({ session, definition }, view.tests ?? {}, path)}
-    ${publishSection(view, path)}
+    ${editor({ ...form, verb: 'Save the draft' })} ${knowledgeSection(view)}
+    ${testSection({ session, definition }, view.tests ?? {}, path)} ${publishSection(view, path)}
     ${assistantSection(view)}
   </div>`
 }

@@ -9,9 +9,7 @@ import type { KnowledgeTexts } from '../../../platform/definitions/knowledge-tex
 import { AppError } from '../../../shared/errors.ts'
 
 /** Reads an upload in turn, and makes knowledge of it. Raises as `readKnowledge` does. */
-export type TakeKnowledge = (
-  read: () => Promise<SentContent>,
-) => Promise<UploadedKnowledge>
+export type TakeKnowledge = (read: () => Promise<SentContent>) => Promise<UploadedKnowledge>
 
 /** Creates what reads uploads, a few at a time, with one process for the documents of all. */
 export function createKnowledgeIntake(): TakeKnowledge {
@@ -50,8 +48,14 @@ export function addKnowledge(
   })
 }
 
-/** Removes a text from a definition, and from the agents that know it. */
+/**
+ * Removes a text from a definition, and from the agents that know it. Raises `not_found` for one
+ * that it does not have.
+ */
 export function removeKnowledge(definition: CrewDefinition, name: string): CrewDefinition {
+  if (!Object.hasOwn(definition.knowledge ?? {}, name)) {
+    throw new AppError('not_found', 'The draft has no such knowledge.')
+  }
   const { [name]: _, ...knowledge } = definition.knowledge ?? {}
   return parseCrewDefinition({
     ...definition,

@@ -1,4 +1,7 @@
-import type { KnowledgeText, KnowledgeTexts } from '../../../platform/definitions/knowledge-texts.ts'
+import type {
+  KnowledgeText,
+  KnowledgeTexts,
+} from '../../../platform/definitions/knowledge-texts.ts'
 import { detectType, isTextType, typeProblem } from '../../../platform/crew-contract/file-types.ts'
 import type { SentContent } from '../../../platform/crew-contract/file-types.ts'
 import { detectDocument, isDocumentType } from '../../../shared/documents/document-types.ts'

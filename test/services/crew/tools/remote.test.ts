@@ -1,4 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http'
+import { pdf } from '../../documents/corpus.ts'
+import { programPath } from '../../../support/program.ts'
 import { createDocumentReader } from '../../../../services/shared/documents/read-document.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openToolbox } from '../../../../services/crew/tools/toolbox.ts'
@@ -9,6 +11,9 @@ import { startHttpServer } from '../../../support/http-server.ts'
 import { startMcpServer, textResult } from '../../../support/mcp-server.ts'
 import type { McpOptions, TestTool } from '../../../support/mcp-server.ts'
 import { guardFor } from '../../../support/outgoing.ts'
+
+const readDocument = createDocumentReader([programPath('documents')])
+const REPORT = pdf([{ lines: ['One'] }]).toString('base64')
 
 const opened: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -41,9 +46,9 @@ interface Opened {
 /** The first function of a toolbox with one tool. */
 function open(tool: Tools[string], { origins = [], connections = {} }: Opened = {}): CrewTool {
   const toolbox = openToolbox(
-      { guard: guardFor(...origins), connections, readDocument: createDocumentReader() },
-      { it: tool },
-    )
+    { guard: guardFor(...origins), connections, readDocument },
+    { it: tool },
+  )
   opened.push(() => toolbox.close())
   const [first] = toolbox.toolsFor({ tools: ['it'] })
   if (!first) throw new Error('there is no function')
@@ -130,7 +135,7 @@ describe('a tool of an MCP server', () => {
     const server = await mcpServer([SEARCH])
     const guard = guardFor(server.origin)
     const toolbox = openToolbox(
-      { guard, connections: {}, readDocument: createDocumentReader() },
+      { guard, connections: {}, readDocument },
       { it: mcpTool(server.url) },
     )
     await Promise.all(toolbox.toolsFor({ tools: ['it'] }).map((tool) => call(tool, { q: 'x' })))
@@ -147,6 +152,12 @@ describe('a tool of an MCP server', () => {
         ],
       },
       { content: [{ type: 'resource', resource: { uri: 'x:y', text: 'inside' } }] },
+      {
+        content: [
+          { type: 'resource', resource: { uri: 'x:/q3.pdf', blob: REPORT } },
+          { type: 'resource', resource: { uri: 'x:/logo', mimeType: 'image/png', blob: 'AAAA' } },
+        ],
+      },
       { content: [{ type: 'resource_link', uri: 'https://x.test/', name: 'x' }] },
       { structuredContent: { answer: 42 } },
       {},
@@ -161,6 +172,9 @@ describe('a tool of an MCP server', () => {
       isError: false,
     })
     expect((await next()).text).toBe('inside')
+    expect((await next()).text).toMatch(
+      /^\(1 page\)\n\[Page 1\]\nOne\n\(The document is image\/png; text, PDF/,
+    )
     expect((await next()).text).toBe('(resource_link: https://x.test/)')
     expect((await next()).text).toBe('{"answer":42}')
     expect((await next()).text).toBe('(The result is empty.)')
@@ -268,14 +282,27 @@ describe('a tool that fetches', () => {
     expect(sent).toBeLessThan(20_000_000)
   })
 
-  it('says what it cannot show', async () => {
+  it('reads documents by their pages, and says what it cannot show', async () => {
+    const answers: Readonly<Record<string, Buffer>> = {
+      '/a/q3.pdf': pdf([{ lines: ['One'] }, { lines: ['Two'] }]),
+      '/scan.pdf': pdf([{ hasPicture: true }]),
+      '/film': Buffer.from([0, 1, 2]),
+    }
     const url = await serve((request, response) => {
-      if (request.url === '/pdf') {
-        response.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF')
-      } else sendHtml(response, 404)
+      const content = answers[request.url ?? '']
+      if (!content) return sendHtml(response, 404)
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(content)
     })
     const tool = open(fetchTool(url), { origins: [url] })
-    expect(await failureOf(tool, { url: `${url}/pdf` })).toContain('application/pdf, and only text')
+    expect((await call(tool, { url: `${url}/a/q3.pdf` })).text).toContain(
+      '(2 pages)\n[Page 1]\nOne\n\n[Page 2]\nTwo',
+    )
+    expect(await failureOf(tool, { url: `${url}/scan.pdf` })).toContain(
+      'The file scan.pdf has no text; 1 page of pictures',
+    )
+    expect(await failureOf(tool, { url: `${url}/film` })).toContain(
+      'The document is application/octet-stream; text, PDF, DOCX',
+    )
     expect(await failureOf(tool, { url: `${url}/no` })).toContain('HTTP 404')
   })
 })

@@ -489,6 +489,14 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /projects': form({ name: 'By page' }),
   'POST /projects/:projectId/versions': form({ definition: JSON.stringify(definition) }),
   'POST /projects/:projectId/versions/:number': form({ definition: JSON.stringify(definition) }),
+  'POST /projects/:projectId/versions/:number/knowledge': async (path) => {
+    const body = new FormData()
+    body.append('csrf_token', ada.csrfToken)
+    body.append('file', new Blob(['A text.']), 'b.txt')
+    const headers = { cookie: ada.cookie, origin: BASE_URL }
+    return platform.app.request(BASE_URL + path, { method: 'POST', headers, body })
+  },
+  'POST /projects/:projectId/versions/:number/knowledge/remove': form({ name: 'b' }),
   'POST /projects/:projectId/versions/:number/successor': form(),
   'POST /projects/:projectId/versions/:number/publish': form(),
   'POST /projects/:projectId/versions/:number/release': form(),

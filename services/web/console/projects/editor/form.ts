@@ -140,9 +140,7 @@ function agentFields(entry: Draft, { at, draft, marks }: Shown): Html {
       ? html`<p class="hint">It has no tools: add one under <i>Tools</i>, and tick it here.</p>`
       : ticks(marks, `${at}tools`, { label: 'Tools', all: tools })
   }
-  ${
-    texts.length === 0 ? '' : ticks(marks, `${at}knowledge`, { label: 'Knowledge', all: texts })
-  }
+  ${texts.length === 0 ? '' : ticks(marks, `${at}knowledge`, { label: 'Knowledge', all: texts })}
   ${more(
     at.slice(0, -1),
     html`${area(marks, `${at}backstory`, { label: 'Backstory', value: textOf(entry, 'backstory') })}

@@ -36,7 +36,9 @@ export function restoreTexts(
     const [, digest] = KEPT.exec(text) ?? []
     const whole = digest === undefined ? text : kept.get(digest)
     if (whole === undefined) {
-      problems.push(`${place}: stands for a text that this version does not have; put the text here`)
+      problems.push(
+        `${place}: stands for a text that this version does not have; put the text here`,
+      )
     }
     return whole ?? text
   })

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { docx, paragraph, pdf } from '../../../documents/corpus.ts'
 import { askAs } from '../../support/forms.ts'
@@ -15,6 +16,11 @@ const definition = {
   ],
   tasks: [{ key: 'help', agent: 'support', description: 'Help.', expected_output: 'An answer' }],
 }
+
+const known = v.object({
+  knowledge: v.record(v.string(), v.record(v.string(), v.unknown())),
+  agents: v.array(v.object({ goal: v.string(), knowledge: v.optional(v.array(v.string())) })),
+})
 
 let platform: Platform
 let token: string
@@ -47,7 +53,11 @@ beforeAll(async () => {
 
 afterAll(() => platform.close())
 
-async function send(name: string, body: Buffer | string, more: { query?: string; as?: string } = {}) {
+async function send(
+  name: string,
+  body: Buffer | string,
+  more: { query?: string; as?: string } = {},
+) {
   const path = `${draft}/knowledge?name=${encodeURIComponent(name)}${more.query ?? ''}`
   const response = await call(path, { method: 'POST', body }, more.as)
   return { status: response.status, body: await readObject(response) }
@@ -55,10 +65,7 @@ async function send(name: string, body: Buffer | string, more: { query?: string;
 
 const stored = async () => {
   const { definition: now } = await readObject(await call(draft))
-  return now as typeof definition & {
-    knowledge: Record<string, Record<string, unknown>>
-    agents: { knowledge?: string[] }[]
-  }
+  return v.parse(known, now)
 }
 
 const skill = (name: string, more = ''): string =>
@@ -122,8 +129,20 @@ describe('knowledge that is sent (POST …/knowledge)', () => {
   })
 
   it.each<[string, string, () => Buffer | string, number, string]>([
-    ['a scan', 'a.pdf', () => pdf([{ hasPicture: true }]), 422, 'a.pdf has no text; 1 page of pict'],
-    ['a binary', 'a.bin', () => Buffer.from([1, 0, 2]), 422, 'a.bin cannot be used. Agents work with'],
+    [
+      'a scan',
+      'a.pdf',
+      () => pdf([{ hasPicture: true }]),
+      422,
+      'a.pdf has no text; 1 page of pict',
+    ],
+    [
+      'a binary',
+      'a.bin',
+      () => Buffer.from([1, 0, 2]),
+      422,
+      'a.bin cannot be used. Agents work with',
+    ],
     ['an empty text', 'a.txt', () => ' ', 422, 'The file a.txt is empty'],
     ['more than a version has', 'a.txt', () => 'x'.repeat(1_100_000), 422, 'at most 1048576 bytes'],
     [
@@ -140,13 +159,28 @@ describe('knowledge that is sent (POST …/knowledge)', () => {
       422,
       'The file SKILL.md has no front matter: it begins with ---',
     ],
-    ['a skill without instructions', 'SKILL.md', () => skill('a').split('# ')[0] ?? '', 422, 'has no instr'],
-    ['a skill with a bad name', 'SKILL.md', () => skill('../a'), 422, 'name: must be small letters'],
+    [
+      'a skill without instructions',
+      'SKILL.md',
+      () => skill('a').split('# ')[0] ?? '',
+      422,
+      'has no instr',
+    ],
+    [
+      'a skill with a bad name',
+      'SKILL.md',
+      () => skill('../a'),
+      422,
+      'name: must be small letters',
+    ],
     [
       'anchors that grow in a skill',
       'SKILL.md',
       () =>
-        skill('a', `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(9)}]\nc: [${'*b,'.repeat(99)}]\n`),
+        skill(
+          'a',
+          `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(9)}]\nc: [${'*b,'.repeat(99)}]\n`,
+        ),
       422,
       'front matter that cannot be read',
     ],
@@ -154,7 +188,10 @@ describe('knowledge that is sent (POST …/knowledge)', () => {
       'two skills of one name',
       'a.zip',
       () =>
-        skills({ name: 'a/SKILL.md', content: skill('x') }, { name: 'b/SKILL.md', content: skill('x') }),
+        skills(
+          { name: 'a/SKILL.md', content: skill('x') },
+          { name: 'b/SKILL.md', content: skill('x') },
+        ),
       422,
       'two skills with the name x',
     ],
@@ -189,10 +226,10 @@ describe('knowledge that is sent (POST …/knowledge)', () => {
     ],
   ])('is refused of %s', async (_, name, make, status, message) => {
     const sent = await send(name, make())
-    expect([sent.status, sent.body['detail'] ?? sent.body['message'] ?? JSON.stringify(sent.body)]).toEqual([
-      status,
-      expect.stringContaining(message),
-    ])
+    expect([
+      sent.status,
+      sent.body['detail'] ?? sent.body['message'] ?? JSON.stringify(sent.body),
+    ]).toEqual([status, expect.stringContaining(message)])
   })
 
   it('is that of the own organization, of a draft and of agents that are there', async () => {
@@ -238,7 +275,10 @@ describe('the page of a draft', () => {
     const saved = await stored()
     expect(saved.agents[0]).toMatchObject({ goal: 'Help well' })
     expect(saved.knowledge['rules']?.['text']).toBe(long.trim())
-    const foreign = edited.replace(/sha256 \w/, (all) => `${all.slice(0, -1)}${all.endsWith('0') ? '1' : '0'}`)
+    const foreign = edited.replace(
+      /sha256 \w/,
+      (all) => `${all.slice(0, -1)}${all.endsWith('0') ? '1' : '0'}`,
+    )
     const refused = await ada.post(draft, { definition: foreign, since: '' })
     expect(await refused.text()).toContain('stands for a text that this version does not have')
   })
