@@ -50,6 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'services/shared': [],
   'services/platform': ['services/shared'],
   'services/collector': ['services/shared'],
+  'services/documents': ['services/shared'],
   'services/registry-gate': ['services/shared'],
   ...Object.fromEntries(SERVICES.map((room) => [room, ['services/shared', 'services/platform']])),
   'services/local': ['services/shared', 'services/platform'],

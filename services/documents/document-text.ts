@@ -1,7 +1,7 @@
 import { DOCUMENT_LIMITS } from '../shared/documents/limits.ts'
 
 /** What the parts of a document are called. */
-export type Unit = 'page' | 'sheet' | 'slide'
+type Unit = 'page' | 'sheet' | 'slide'
 
 /** The text of a document. */
 export interface DocumentText {
@@ -80,7 +80,7 @@ export const tooManyPages = (unit: Unit, pages?: number): Refusal =>
 const clean = (text: string): string =>
   Buffer.from(text)
     .toString()
-    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, '')
+    .replace(/(?![\t\n])\p{Cc}/gu, '')
     .replace(/ +(?=\t)|[ \t]+$/gm, '')
     .replace(/\n{3,}/g, '\n\n')
     .trim()

@@ -1,4 +1,4 @@
-import { answerDocument, DAMAGED } from './answer-document.ts'
+import { answerDocument, DAMAGED } from './start.ts'
 
 // A library may raise where nothing waits for it.
 process.once('uncaughtException', () => process.stdout.write(JSON.stringify(DAMAGED)))

@@ -19,7 +19,11 @@ export async function readOffice(mediaType: string, bytes: Buffer): Promise<Docu
 
 /** What people do not see, or see twice. */
 const LEFT_OUT = new Set([
-  ...['Fallback', 'delText', 'instrText', 'tracked-changes', 'annotation'],
+  'Fallback',
+  'delText',
+  'instrText',
+  'tracked-changes',
+  'annotation',
   // Where the stops of tabs are.
   'pPr',
 ])

@@ -139,7 +139,7 @@ function cells({ writer, strings, dates, isFrom1904 }: Cells): PartReader {
 
 /** `AB12` is in column 28. */
 const columnOf = (place: string): number =>
-  [...place.slice(0, 3).replace(/\d.*/, '')].reduce(
+  Array.from(place.slice(0, 3).replace(/\d.*/, '')).reduce(
     (sum, letter) => sum * 26 + letter.charCodeAt(0) - 64,
     0,
   )

@@ -9,18 +9,12 @@ import type { ReadDocuments } from '../../shared/documents/read-document.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { ContentPart } from '../llm-call.ts'
 import { wholeEnd } from './read-file.ts'
+import type { FileText } from './read-file.ts'
 
 /** The part of a text that a prompt shows; `read_file` reads the rest. */
 const SHOWN_CHARACTERS_MAX = 16_384
 
 type Inputs = Readonly<Record<string, unknown>>
-
-/** The text of a file. */
-export interface FileText {
-  readonly text: string
-  /** How much of a document it is, such as `12 pages`; empty for what is no document. */
-  readonly extent: string
-}
 
 /** The files of one run. */
 export interface RunFiles {

@@ -79,7 +79,7 @@ export const createReadSkill = (name: string, { texts, names }: NamedTexts): Cre
     const all = new Map(
       Object.entries(files).map(([path, each]) => [path, { text: each, extent: '' }]),
     )
-    const read = file === undefined ? text : textOf(all, String(file)).text
+    const read = typeof file === 'string' ? textOf(all, file).text : text
     const part = readPart(read, { offset: Number(offset), limit: READ_CHARACTERS })
     const others = file === undefined && all.size > 0 ? `\n\nIts files: ${namesOf(all)}.` : ''
     return answer(`${part}${others}`)

@@ -1,7 +1,13 @@
 import { didYouMean } from '../../shared/closest.ts'
 import { answer, RESULT_CHARACTERS_MAX, toolError } from '../tools/tool.ts'
 import type { CrewTool } from '../tools/tool.ts'
-import type { FileText } from './files.ts'
+
+/** The text of a file. */
+export interface FileText {
+  readonly text: string
+  /** How much of a document it is, such as `12 pages`; empty for what is no document. */
+  readonly extent: string
+}
 
 /** What is read by one call, unless it says otherwise. */
 export const READ_CHARACTERS = 16_384

@@ -51,7 +51,10 @@ export function detectType({ name, declared, chunks }: SentContent): string | un
   if (image) return image[0]
   const document = detectDocument(Buffer.concat(chunks))
   if (document) return 'mediaType' in document ? document.mediaType : undefined
-  if (!isText(chunks)) return undefined
+  return isText(chunks) ? textType(name, declared) : undefined
+}
+
+function textType(name: string, declared: string): string {
   const [said = ''] = declared.toLowerCase().split(';')
   if (isTextType(said.trim())) return said.trim()
   const [, extension = ''] = /\.(\w+)$/.exec(name.toLowerCase()) ?? []

@@ -35,7 +35,7 @@ const answerText = v.pipe(
 )
 
 /** The text of a document. */
-export interface ReadDocument {
+interface ReadDocument {
   /** Pages, sheets and slides begin with a line such as `[Page 3]`. */
   readonly text: string
   /** What there is of it: `12 pages`; empty where the document does not say. */
@@ -43,7 +43,7 @@ export interface ReadDocument {
 }
 
 /** A document with its name, for messages. */
-export interface NamedDocument {
+interface NamedDocument {
   readonly name: string
   readonly bytes: Buffer
 }
@@ -55,7 +55,7 @@ export interface NamedDocument {
 export type ReadDocuments = (document: NamedDocument, signal?: AbortSignal) => Promise<ReadDocument>
 
 /** The program that reads documents, with the arguments of Node before it. */
-export type DocumentsProgram = readonly string[]
+type DocumentsProgram = readonly string[]
 
 /**
  * Finds the program: beside the bundles of an image it is one of them, and beside sources it is

@@ -73,12 +73,16 @@ const hex = (value: number): string => value.toString(16).padStart(4, '0')
 
 function codesOf(line: string, { letters }: PdfOptions): string {
   if (letters === undefined) return `(${line.replace(/[()\\]/g, '\\$&')})`
-  return `<${[...line].map((letter) => hex(letters.indexOf(letter) + 1)).join('')}>`
+  return `<${Array.from(line)
+    .map((letter) => hex(letters.indexOf(letter) + 1))
+    .join('')}>`
 }
 
 function fontOf({ letters }: PdfOptions, add: (object: string) => number): string {
   if (letters === undefined) return '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>'
-  const rows = [...letters].map((letter, at) => `<${hex(at + 1)}> <${hex(letter.charCodeAt(0))}>`)
+  const rows = Array.from(letters).map(
+    (letter, at) => `<${hex(at + 1)}> <${hex(letter.charCodeAt(0))}>`,
+  )
   const map = add(
     stream(
       '',

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import * as v from 'valibot'
-import { answerDocument } from '../../../services/documents/answer-document.ts'
+import { answerDocument } from '../../../services/documents/start.ts'
 import { detectDocument } from '../../../services/shared/documents/document-types.ts'
 import {
   createDocumentReader,

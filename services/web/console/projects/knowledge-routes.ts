@@ -11,7 +11,7 @@ import { addKnowledge, removeKnowledge } from '../../intake/knowledge/add-knowle
 import { createRoom } from '../frame/room.ts'
 import { getOwnVersion, requireDesigned, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
-import type { Refuse } from './version-routes.ts'
+import type { Refuse } from './version-page.ts'
 
 const PATH = '/projects/:projectId/versions/:number/knowledge'
 const NO_FILE = 'Choose a file.'

@@ -44,21 +44,21 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
     const text = definitionText(shortenTexts(from?.definition ?? firstDefinition(project)))
     const choices = await choicesOf(c)
-    const page = { session: c.var.session, project, text, choices, from: from?.number }
-    return c.html(newVersionPage(page))
+    const { session } = c.var
+    return c.html(newVersionPage({ session, project, text, choices, from: from?.number }))
   })
 
   room.form('editor', '/projects/:projectId/versions', async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
-    const named = { organizationId, project }
-    const from = await findNamedVersion(sql, named, c.req.query('from'))
+    const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
     const { text, read, isUnsaved } = readEdited(c, { definition: from?.definition })
     if (isUnsaved || 'problems' in read) {
       const problems = 'problems' in read ? read.problems : []
       const choices = await choicesOf(c, text)
-      const page = { session: c.var.session, project, text, problems, isUnsaved, choices }
-      return c.html(newVersionPage({ ...page, from: from?.number }), isUnsaved ? 200 : 422)
+      const { session } = c.var
+      const page = { session, project, text, problems, isUnsaved, choices, from: from?.number }
+      return c.html(newVersionPage(page), isUnsaved ? 200 : 422)
     }
     const key = { organizationId, projectId: project.id }
     const { definition } = read

@@ -1,3 +1,4 @@
+import type { Context } from 'hono'
 import { html } from 'hono/html'
 import type { Verdict } from '../../../platform/evaluations/publish-through-gates.ts'
 import type { Version } from '../../../platform/projects/project-versions.ts'
@@ -20,6 +21,8 @@ import type { Choices } from './editor/offers.ts'
 import { diffLines } from '../frame/text/line-diff.ts'
 import { knowledgeSection } from './knowledge-section.ts'
 import { projectPath, versionPath } from './own-project.ts'
+import type { OwnVersion } from './own-project.ts'
+import type { SignedIn } from '../../context.ts'
 import { versionPill } from './page.ts'
 import { comparisonSection, percentSelect, releasePill, releaseSection } from './release-section.ts'
 import type { ReleaseView } from './release-section.ts'
@@ -41,6 +44,13 @@ export interface Refused {
   /** Somebody else changed the draft meanwhile. */
   readonly isStale?: boolean
 }
+
+/** Answers with the page of a version, and what was refused of it. */
+export type Refuse = (
+  c: Context<SignedIn>,
+  own: OwnVersion,
+  refused: Refused & { readonly status?: 200 | 409 },
+) => Promise<Response>
 
 const crumbs = (project: Project): Html =>
   html`<nav class="crumbs" aria-label="Breadcrumb">

@@ -27,20 +27,13 @@ import { testRoutes } from './test-routes.ts'
 import { readShare, releaseRoutes, undoRelease, withFormer } from './release-routes.ts'
 import type { DraftTests } from './test-section.ts'
 import { versionPage } from './version-page.ts'
-import type { Refused } from './version-page.ts'
+import type { Refuse } from './version-page.ts'
 import { createRoom } from '../frame/room.ts'
 
 const ONE = '/projects/:projectId/versions/:number'
 const NOTE_LENGTH_MAX = 1000
 const REASON_PROBLEM = `Say why, in at most ${OVERRIDE_REASON_MAX} characters.`
 const NOTE_PROBLEM = `The note must have at most ${NOTE_LENGTH_MAX} characters.`
-
-/** Answers with the page of a version, and what was refused of it. */
-export type Refuse = (
-  c: Context<SignedIn>,
-  own: OwnVersion,
-  refused: Refused & { readonly status?: 200 | 409 },
-) => Promise<Response>
 
 /** Serves the page of a version, on which drafts are changed, published and deleted. */
 export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {

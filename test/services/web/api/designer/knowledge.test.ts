@@ -29,12 +29,16 @@ let user: SignedInUser
 let ada: ReturnType<typeof askAs>
 let draft: string
 
-const call = async (path: string, init: RequestInit = {}, as = token) =>
+const call = async (
+  path: string,
+  init: RequestInit & { headers?: Record<string, string> } = {},
+  as = token,
+) =>
   platform.app.request(`${BASE_URL}/designer/v2${path}`, {
     ...init,
-    headers: { authorization: `Bearer ${as}`, ...(init.headers ?? {}) },
+    headers: { authorization: `Bearer ${as}`, ...init.headers },
   })
-const asJson = (body: unknown): RequestInit => ({
+const asJson = (body: unknown) => ({
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(body),
@@ -224,7 +228,7 @@ describe('knowledge that is sent (POST …/knowledge)', () => {
       413,
       'Skills have at most 500 files and 20 MiB',
     ],
-  ])('is refused of %s', async (_, name, make, status, message) => {
+  ])('is refused of %s', async (...[, name, make, status, message]) => {
     const sent = await send(name, make())
     expect([
       sent.status,
