@@ -76,7 +76,7 @@ export const tooManyPages = (unit: Unit, pages?: number): Refusal =>
       `${DOCUMENT_LIMITS.pages} are read: send a part of it`,
   )
 
-/** Without halves of characters, those that no database keeps, and ends of lines that mean nothing. */
+/** Without halves of characters, those that no database keeps, and empty ends of lines. */
 const clean = (text: string): string =>
   Buffer.from(text)
     .toString()

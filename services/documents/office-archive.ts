@@ -25,7 +25,7 @@ export interface OfficeArchive {
   has(part: string): boolean
   /** Reads a part of XML. Raises a `Refusal` for one that is not there, or is not well-formed. */
   read(part: string, reader: PartReader): Promise<void>
-  /** Returns the targets of the relations of a part, by their ids; `type` is the end of its name. */
+  /** Returns the targets of the relations of a part, by their ids. */
   relationsOf(part: string): Promise<Map<string, { readonly type: string; readonly path: string }>>
 }
 

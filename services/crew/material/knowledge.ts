@@ -131,7 +131,8 @@ export function createKnowledgeSearch(name: string, { texts, names }: NamedTexts
       }
       const passages = found.map(
         ({ passage }) =>
-          `<passage from="${passage.source}"${placeOf(passage, texts)} offset="${passage.offset}">` +
+          `<passage from="${passage.source}"${placeOf(passage, texts)} ` +
+          `offset="${passage.offset}">` +
           `\n${passage.text}\n</passage>`,
       )
       return answer(passages.join('\n\n'))

@@ -152,7 +152,8 @@ async function ask(
 const TOO_MUCH =
   `takes more than ${DOCUMENT_LIMITS.memoryBytes / 1024 / 1024} MiB of memory to read: ` +
   'send a part of it'
-const TOO_LONG = `takes longer than ${DOCUMENT_LIMITS.timeoutMs / 1000} seconds to read: send a part of it`
+const TOO_LONG =
+  `takes longer than ${DOCUMENT_LIMITS.timeoutMs / 1000} seconds to read: ` + 'send a part of it'
 
 /** Ends a process that takes too long or too much; what it unpacks is no part of its heap. */
 function watch(child: ChildProcess, end: (why: string) => void): () => void {

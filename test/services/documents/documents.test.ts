@@ -47,7 +47,8 @@ const ROW = '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" s="1"><v>45231</v>
 const NEXT =
   '<row r="2"><c r="A2" s="2"><v>45231.5</v></c><c r="B2" t="b"><v>1</v></c>' +
   '<c r="C2" t="inlineStr"><is><t>in line</t></is></c><c r="XFD2"><v>0.1</v></c></row>'
-const TABLE = `<w:tbl><w:tr><w:tc>${paragraph('a')}</w:tc><w:tc>${paragraph('b')}</w:tc></w:tr></w:tbl>`
+const [A, B] = [paragraph('a'), paragraph('b')]
+const TABLE = `<w:tbl><w:tr><w:tc>${A}</w:tc><w:tc>${B}</w:tc></w:tr></w:tbl>`
 const SHEET =
   '<table:table table:name="Sales"><table:table-row><table:table-cell><text:p>1</text:p>' +
   '</table:table-cell><table:table-cell><text:p>2</text:p></table:table-cell></table:table-row>' +

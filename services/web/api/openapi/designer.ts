@@ -141,7 +141,8 @@ export const DESIGNER_PATHS = {
       'Add a text, a document or skills to the knowledge of a draft',
       {
         description:
-          'Text in UTF-8, PDF, DOCX, XLSX, PPTX, ODT, ODS and ODP of up to 20 MiB, or a ZIP archive ' +
+          'Text in UTF-8, PDF, DOCX, XLSX, PPTX, ODT, ODS and ODP of up to 20 MiB, or a ZIP ' +
+          'archive ' +
           'of skills, each a folder with a SKILL.md. It takes the place of what has the same name.',
         parameters: [
           parameter('name', 'query', {

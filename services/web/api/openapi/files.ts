@@ -49,7 +49,8 @@ const sendFile = (common: Responses) => ({
   summary: 'Send a file for the inputs of runs',
   description:
     'Then start a run with `{"file_id": "…"}` as the value of an input of the type `file`. Texts ' +
-    'in UTF-8, PDF, DOCX, XLSX, PPTX, ODT, ODS, ODP and images of up to 20 MiB. A file that no run names is deleted after a day.',
+    'in UTF-8, PDF, DOCX, XLSX, PPTX, ODT, ODS, ODP and images of up to 20 MiB. A file ' +
+    'that no run names is deleted after a day.',
   parameters: [
     parameter('name', 'query', {
       description: 'Needed unless a form says it.',

@@ -73,7 +73,8 @@ const stored = async () => {
 }
 
 const skill = (name: string, more = ''): string =>
-  `---\nname: ${name}\ndescription: Fills in forms. Use it for PDF forms.\n${more}---\n# Forms\n\nFirst read fields.md.\n`
+  `---\nname: ${name}\ndescription: Fills in forms. Use it for PDF forms.\n${more}---\n` +
+  '# Forms\n\nFirst read fields.md.\n'
 const skills = (...entries: ZipEntry[]): Buffer => zip(entries)
 
 describe('knowledge that is sent (POST …/knowledge)', () => {
@@ -258,7 +259,7 @@ describe('the page of a draft', () => {
     return platform.app.request(path, { method: 'POST', headers, body: form })
   }
 
-  it('takes a file, says how long it is, and keeps long texts while others are edited', async () => {
+  it('takes a file, says its length, and keeps long texts while others are edited', async () => {
     const long = 'A long rule. '.repeat(400)
     const added = await upload('rules.docx', docx(paragraph(long)))
     expect([added.status, added.headers.get('location')]).toEqual([
