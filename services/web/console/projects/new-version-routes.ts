@@ -43,9 +43,8 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     requireDesigned(project)
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
     const text = definitionText(shortenTexts(from?.definition ?? firstDefinition(project)))
-    const choices = await choicesOf(c)
-    const { session } = c.var
-    return c.html(newVersionPage({ session, project, text, choices, from: from?.number }))
+    const shown = { session: c.var.session, project, text, from: from?.number }
+    return c.html(newVersionPage({ ...shown, choices: await choicesOf(c) }))
   })
 
   room.form('editor', '/projects/:projectId/versions', async (c) => {
@@ -55,9 +54,8 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const { text, read, isUnsaved } = readEdited(c, { definition: from?.definition })
     if (isUnsaved || 'problems' in read) {
       const problems = 'problems' in read ? read.problems : []
-      const choices = await choicesOf(c, text)
-      const { session } = c.var
-      const page = { session, project, text, problems, isUnsaved, choices, from: from?.number }
+      const shown = { session: c.var.session, project, text, from: from?.number }
+      const page = { ...shown, problems, isUnsaved, choices: await choicesOf(c, text) }
       return c.html(newVersionPage(page), isUnsaved ? 200 : 422)
     }
     const key = { organizationId, projectId: project.id }
