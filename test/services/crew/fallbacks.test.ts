@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
 import { createLlm } from '../../../services/crew/llm.ts'
 import { createReplaySteps } from '../../../services/crew/replay-steps.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
@@ -141,7 +142,7 @@ describe('a run whose first model failed', () => {
       stopping: signal,
     })
     const here = modelHere(() => 'never')
-    const toolDeps = { guard: guardFor(), connections: {} }
+    const toolDeps = { guard: guardFor(), connections: {}, readDocument: createDocumentReader() }
     await runCrew({ definition, llmFor: () => here.llm, steps, toolDeps }, {})
     expect(here.calls).toEqual([])
     expect(events.at(-1)).toMatchObject({ type: 'crew_completed', output: '4' })
