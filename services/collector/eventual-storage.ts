@@ -1,3 +1,4 @@
+import { finishErasures } from './store/erasures/erase-trace.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBells } from '../shared/bell.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
@@ -151,6 +152,7 @@ async function openStorage(
   try {
     await options.revocations.refresh(sql)
     search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on')
+    await finishErasures(sql, background)
     await maintain(background)
   } catch (error) {
     await sql.end({ timeout: 1 })

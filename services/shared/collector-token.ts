@@ -20,6 +20,7 @@ export const COLLECTOR_SCOPES = [
   'traces:delete',
   'tokens:revoke',
   'prices:write',
+  'holds:write',
 ] as const
 /** Something that a token may allow. */
 export type CollectorScope = (typeof COLLECTOR_SCOPES)[number]

@@ -11,6 +11,8 @@ import {
 } from '../platform/crews/source-repository-seals.ts'
 import type { RepositorySecretKey } from '../platform/crews/source-repository-seals.ts'
 import { createVariableSeals } from '../platform/crews/crew-variables.ts'
+import { listSealedNeedles, replaceSealedNeedle } from '../platform/erasures/erasures.ts'
+import { createNeedleSeals } from '../platform/erasures/needle.ts'
 import { createLlmKeys } from '../platform/connections/llm-keys.ts'
 import { renewSigningKey } from '../platform/receipts/receipt-keys.ts'
 import {
@@ -35,8 +37,8 @@ interface SecretKeyPair {
 type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
- * Seals the keys of LLM connections, webhooks and triggers, and the secrets of crews and
- * repositories, with the current SECRET_KEY_BASE, so that the previous one is no longer needed; the
+ * Seals the keys of LLM connections, webhooks and triggers, the secrets of crews and repositories,
+ * and what erasures look for, with the current SECRET_KEY_BASE, so that the previous one is no longer needed; the
  * key that signs receipts gets a follower. Safe to run again. Raises `invalid_configuration`
  * without a key, and `conflict` when some open with neither.
  */
@@ -56,6 +58,7 @@ export async function resealKeys(
   }
   for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
   for await (const outcome of resealRepositories(sql, current, previous)) counts[outcome] += 1
+  for await (const outcome of resealNeedles(sql, current, previous)) counts[outcome] += 1
   const signing = await renewSigningKey(sql, { current, previous })
   if (signing) counts[signing] += 1
   log.info(counts, 'keys of LLM connections, webhooks and triggers, and secrets of crews')
@@ -157,6 +160,25 @@ async function* resealRepositories(
     }
     more = page.length === PAGE_ROWS
     after = page.at(-1) ?? after
+  }
+}
+
+/** What erasures look for. */
+async function* resealNeedles(
+  sql: Database,
+  current: string,
+  previous?: string,
+): AsyncGenerator<Outcome> {
+  const seals = createNeedleSeals(current, previous)
+  for (let afterId = NO_ID, more = true; more;) {
+    const page = await listSealedNeedles(sql, { afterId, limit: PAGE_ROWS })
+    for (const each of page) {
+      const resealed = seals.reseal(each.sealed, each)
+      if (resealed) await replaceSealedNeedle(sql, each, resealed)
+      yield outcomeOf(resealed, seals.open(each.sealed, each))
+    }
+    more = page.length === PAGE_ROWS
+    afterId = page.at(-1)?.id ?? afterId
   }
 }
 

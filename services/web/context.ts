@@ -7,6 +7,7 @@ import type { Automation } from '../platform/automations/automations.ts'
 import type { Reach } from '../platform/automations/startable-automations.ts'
 import type { QueueRoom } from '../platform/runs/queue-room.ts'
 import type { Session } from '../platform/people/sessions.ts'
+import type { TraceHolds } from '../shared/trace-holds.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
 import type { SendPrices } from './traces/own-prices.ts'
 import type { TraceTokens } from './traces/trace-tokens.ts'
@@ -72,6 +73,8 @@ export interface WebOptions {
   readonly traceTokens?: TraceTokens
   /** Sends the own prices of an organization to the trace collector; absent likewise. */
   readonly sendPrices?: SendPrices
+  /** Tells the trace collector of holds; absent likewise. */
+  readonly traceHolds?: TraceHolds
   /** Sends spans of calls to the trace collector. */
   readonly spans?: Pick<SpanSender, 'tracer'>
   /** The surroundings of the diagnoses. */

@@ -13,6 +13,7 @@ import type { MeteredService } from '../shared/http/metrics.ts'
 import { inClusterAddress } from '../shared/kubernetes/client.ts'
 import { countSpans } from '../shared/tracing/span-metrics.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
+import { openTraceHolds } from '../shared/trace-holds.ts'
 import type { SpanSender, SpanSenderOptions } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { createAuthMetrics } from './gate/access-token/metrics.ts'
@@ -87,6 +88,7 @@ export async function start(
     traces,
     traceTokens,
     sendPrices,
+    traceHolds: collector && openTraceHolds(collector),
   })
   const mailer = openMailer(config)
   const baseUrl = config.PLATFORM_BASE_URL

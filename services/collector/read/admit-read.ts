@@ -47,6 +47,7 @@ const ANSWER_MS = 5000
 
 /** What a token has to allow for a method, and for the place where there are several. */
 function scopeOf(method: string, path: string): CollectorScope {
+  if (path.includes('/holds/')) return 'holds:write'
   if (method === 'DELETE') return 'traces:delete'
   if (method !== 'PUT') return 'traces:read'
   return path.endsWith('/prices') ? 'prices:write' : 'tokens:revoke'

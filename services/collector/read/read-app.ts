@@ -5,6 +5,7 @@ import { AppError, toAppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
 import type { Eraser } from '../store/erasures/erase-trace.ts'
+import { addErasing } from './erase-routes.ts'
 import { addRevocation } from './revoke-route.ts'
 import type { Revoker } from '../tokens/revoker.ts'
 import type { OwnPrices } from '../store/own-prices.ts'
@@ -79,17 +80,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     await warm(c.var.reader, traceId)
     return c.json(await searchTrace(c.var.reader, query), 200, NO_STORE)
   })
-  app.delete('/traces/:id', async (c) => {
-    c.set('view', 'erase')
-    const traceId = readTraceId(c.req.param('id'))
-    requireNoParameters(parametersOf(c))
-    const { issuer, tokenId } = c.var.grant
-    // Without a name the platform deletes its own trace only.
-    const { organization = '' } = c.var.reader
-    const erased = await deps.eraser.erase({ traceId, organization, issuer, tokenId })
-    const answer = { trace_id: traceId.replaceAll('-', ''), organization, spans: erased.spans }
-    return c.json({ ...answer, erased_at: erased.erasedAt }, 200, NO_STORE)
-  })
+  addErasing(app, deps)
   const { log, isDraining } = deps
   const long = { isDraining, logFailure: (thrown: unknown) => logFailure(log, thrown) }
   addExport(app, long)
@@ -116,13 +107,14 @@ const warm = async (reader: AnswerReader, traceId: string): Promise<void> => {
 const PLACES =
   `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
   '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
-  '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail, /api/prices and ' +
-  '/api/revoked-tokens/<id>.'
+  '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail, /api/prices, /api/mentions, ' +
+  '/api/holds/<id> and /api/revoked-tokens/<id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError(
     'method_not_allowed',
-    'Only GET is allowed, DELETE for a trace and PUT for prices and a revoked token.',
+    'Only GET is allowed, DELETE for a trace, POST and DELETE for mentions, PUT and DELETE for a ' +
+      'hold, and PUT for prices and a revoked token.',
     {
       headers: { allow: 'GET' },
     },

@@ -15,6 +15,8 @@ export type ReadView =
   | 'export'
   | 'tail'
   | 'erase'
+  | 'mentions'
+  | 'holds'
   | 'revoke'
   | 'prices'
   | 'span'

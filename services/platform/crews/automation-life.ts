@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import type { Automation } from '../automations/automations.ts'
+import { refuseHeldRuns } from '../runs/run-retention.ts'
 import { findCrewSettings, removeCrew, startCrew, stopCrew } from './crew-settings.ts'
 
 const RUNS_AT_A_TIME = 500
@@ -55,9 +56,11 @@ export async function startAutomation(sql: Queryable, { id }: Key): Promise<void
 
 /**
  * Has a worker delete an automation with its runs and all that belongs to it. The project of a
- * designed one stays. Raises `conflict` while it is being deleted already.
+ * designed one stays. Raises `conflict` while it is being deleted already, and for one that a hold
+ * keeps a run of.
  */
 export async function removeAutomation(sql: Queryable, { id }: Key): Promise<void> {
+  await refuseHeldRuns(sql, sql`e.deployment_id = ${id}`)
   if (await isFromSource(sql, id)) return removeCrew(sql, { deploymentId: id })
   const { count } = await sql`
     update deployments set deleting_since = now(), halted_at = coalesce(halted_at, now()),

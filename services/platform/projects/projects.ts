@@ -3,6 +3,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
+import { refuseHeldRuns } from '../runs/run-retention.ts'
 
 /** A project of an organization, with what became of its versions. */
 export interface Project {
@@ -122,6 +123,7 @@ async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
   if (count > 0) {
     throw new AppError('conflict', 'A test of a draft is in progress. Stop its run, or wait.')
   }
+  await refuseHeldRuns(sql, sql`e.deployment_id in ${tests}`)
   await sql`delete from executions where deployment_id in ${tests}`
   await sql`delete from deployments where tests_project_id = ${projectId}`
 }

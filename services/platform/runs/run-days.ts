@@ -37,7 +37,8 @@ export async function makeRunDays(sql: Database): Promise<number> {
 }
 
 /**
- * Drops what the runs of the oldest day have reported, once all of them ended before the retention.
+ * Drops what the runs of the oldest day have reported, once all of them ended before the retention
+ * and no hold keeps any of them.
  * Their rows in `executions` remain. Returns the day; undefined when there is none.
  */
 export async function dropExpiredDay(sql: Database, days: number): Promise<string | undefined> {
@@ -46,7 +47,8 @@ export async function dropExpiredDay(sql: Database, days: number): Promise<strin
     where day < (now() at time zone 'UTC')::date - ${days}::int
       and not exists (
         select from executions where id >= first_run_id(day) and id < first_run_id(day + 1)
-          and (finished_at is null or finished_at >= now() - make_interval(days => ${days})))
+          and (finished_at is null or finished_at >= now() - make_interval(days => ${days})
+            or (exists (select from legal_holds) and run_is_held(executions))))
     order by day limit 1`
   if (!expired) return undefined
   // One by one: who writes waits for no more than one table.

@@ -1,4 +1,5 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Database, Queryable } from '../../shared/postgres/database.ts'
 
 /** Any number that nothing else locks: one worker at a time deletes. */
 const LOCK = 7_310_452_119
@@ -18,7 +19,7 @@ interface Retention {
  * Deletes one batch of runs that ended before the retention, the oldest first, with their progress
  * and their idempotency keys. Those of a day wait until it is dropped, or for two more days where
  * one of its runs keeps it. Returns how many; 0 also while another worker is at it. A run that is
- * not over is never deleted.
+ * not over, or that a hold keeps, is never deleted.
  */
 export async function deleteExpiredRuns(
   sql: Database,
@@ -33,7 +34,23 @@ export async function deleteExpiredRuns(
         select id from executions where finished_at < now() - make_interval(days => ${days})
           and (finished_at < now() - make_interval(days => ${days + GRACE_DAYS})
             or run_day(id) is null or run_day(id) not in (select day from run_days))
+          and not (exists (select from legal_holds) and run_is_held(executions))
         order by finished_at limit ${batchSize})`
     return count
   })
+}
+
+/** Raises `conflict` when a hold keeps one of the runs of `executions e` that fulfil a condition. */
+export async function refuseHeldRuns(
+  sql: Queryable,
+  which: ReturnType<Queryable>,
+): Promise<void> {
+  const held = await sql`
+    select from executions e where ${which} and organization_id in (
+      select organization_id from legal_holds) and run_is_held(e) limit 1`
+  if (held.length === 0) return
+  throw new AppError(
+    'conflict',
+    'A legal hold keeps runs that would be deleted. An admin of the organization can lift it.',
+  )
 }

@@ -1,3 +1,4 @@
+import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import type { User } from '../people/users.ts'
 
@@ -58,17 +59,24 @@ export async function addTraceNote(
   return added.length > 0
 }
 
-/** Deletes a note of this person. Returns false when there is no such one. */
+/**
+ * Deletes a note of this person. Returns false when there is no such one. Raises `conflict` for a
+ * trace that a hold keeps.
+ */
 export async function deleteTraceNote(
   sql: Queryable,
   { id: authorId, organizationId }: Pick<User, 'id' | 'organizationId'>,
   id: number,
 ): Promise<boolean> {
+  const isOwn = sql`
+    id = ${id} and author_id = ${authorId} and organization_id = ${organizationId}`
   const deleted = await sql`
-    delete from trace_notes
-    where id = ${id} and author_id = ${authorId} and organization_id = ${organizationId}
+    delete from trace_notes where ${isOwn} and not is_held(organization_id, trace_id)
     returning id`
-  return deleted.length > 0
+  if (deleted.length > 0) return true
+  const kept = await sql`select from trace_notes where ${isOwn}`
+  if (kept.length === 0) return false
+  throw new AppError('conflict', 'A legal hold keeps the trace and its notes until it is lifted.')
 }
 
 /** How often a trace was found good and bad, and how many notes have words. */

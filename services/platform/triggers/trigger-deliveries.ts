@@ -90,15 +90,19 @@ export async function deleteExpiredDeliveries(sql: Database): Promise<number> {
   await sql`
     update triggers set sealed_previous_key = null, previous_key_until = null
     where previous_key_until < now()`
+  const isFree = sql`not (exists (select from legal_holds) and exists (
+    select from executions e where e.id = trigger_deliveries.run_id and run_is_held(e)))`
   const { count: emptied } = await sql`
     update trigger_deliveries set payload = null, headers = '{}' where id in (
       select id from trigger_deliveries
       where payload is not null and received_at < now() - make_interval(days => ${PAYLOAD_DAYS})
+        and ${isFree}
       limit ${BATCH_SIZE} for update skip locked)`
   const { count: deleted } = await sql`
     delete from trigger_deliveries where id in (
       select id from trigger_deliveries
       where received_at < now() - make_interval(days => ${DELIVERY_DAYS})
+        and ${isFree}
       limit ${BATCH_SIZE} for update skip locked)`
   return emptied + deleted
 }

@@ -2,6 +2,7 @@ import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid } from '../automations/automations.ts'
+import { refuseHeldRuns } from '../runs/run-retention.ts'
 import type { SealedWebhookKeys, WebhookKey } from '../webhooks/webhooks.ts'
 import type { Signing } from './signature-schemes.ts'
 import type { Mapping } from './trigger-mapping.ts'
@@ -152,11 +153,16 @@ export async function resumeTrigger(sql: Queryable, { id }: WebhookKey): Promise
   await sql`update triggers set paused_at = null, pause_reason = null where id = ${id}`
 }
 
-/** Deletes a trigger with its deliveries; the runs that they started stay. */
+/**
+ * Deletes a trigger with its deliveries; the runs that they started stay. Raises `conflict` when a
+ * hold keeps one of these.
+ */
 export async function deleteTrigger(
   sql: Queryable,
   { id, deploymentId }: WebhookKey,
 ): Promise<void> {
+  const started = sql`(select run_id from trigger_deliveries where trigger_id = ${id})`
+  await refuseHeldRuns(sql, sql`e.id in ${started}`)
   await sql`delete from triggers where id = ${id} and deployment_id = ${deploymentId}`
 }
 

@@ -156,15 +156,19 @@ export async function deleteExpiredMessages(sql: Database): Promise<number> {
     await tx`
       delete from webhook_lines l where not exists (
         select from webhooks where id = l.webhook_id)`
+    const isFree = tx`not (exists (select from legal_holds) and exists (
+      select from executions e where e.id = execution_id and run_is_held(e)))`
     const { count } = await tx`
       delete from webhook_messages where id in (
         (select id from webhook_messages
           where ended_at < now() - make_interval(days => ${DELIVERED_DAYS})
             and (state = 'delivered' or ended_at < now() - make_interval(days => ${OTHERS_DAYS}))
+            and ${isFree}
           limit ${BATCH_SIZE})
         union all
         (select id from webhook_messages
           where state = 'waiting' and created_at < now() - make_interval(days => ${OTHERS_DAYS})
+            and ${isFree}
           limit ${BATCH_SIZE}))`
     return count
   })

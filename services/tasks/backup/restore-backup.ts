@@ -7,6 +7,8 @@ import { checkSizes, fileOf, findBackup, readDump, readManifest } from './archiv
 import type { Archive, DatabaseEntry, Manifest } from './archive.ts'
 import { NOT_RESTORED } from './create-backup.ts'
 import type { BackupDatabase } from './create-backup.ts'
+import { applyLedger } from './ledger.ts'
+import type { LedgerPlan } from './ledger.ts'
 import { restoreDatabase } from './restore-database.ts'
 import { createTarget, dropTarget, emptyTarget, inspectTarget, takePlace } from './target.ts'
 import type { Target } from './target.ts'
@@ -37,7 +39,7 @@ interface Step {
 
 /**
  * Restores the databases of a backup: into those that are missing or empty, or in the place of
- * others, which are renamed and kept. All is checked before anything changes. Raises
+ * others, which are renamed and kept. What was erased since is erased there as well. All is checked before anything changes. Raises
  * `invalid_configuration` for keys that do not open what is sealed, `conflict` for a database in
  * use, and what a damaged backup raises.
  */
@@ -145,7 +147,7 @@ async function restore(
   const stamp = randomBytes(4).toString('hex')
   const restored = `${address.database.slice(0, 40)}_restored_${stamp}`
   if (target.state === 'empty') {
-    await fill(plan, backup, database).catch(async (thrown: unknown) => {
+    await fill(plan, { backup, former: undefined }, database).catch(async (thrown: unknown) => {
       await emptyTarget(address)
       throw thrown
     })
@@ -153,11 +155,13 @@ async function restore(
     const made = target.state === 'missing' ? address.database : restored
     await createTarget(address, made)
     try {
-      await fill(plan, backup, { ...database, address: { ...address, database: made } })
+      const former = target.state === 'used' ? address : undefined
+      const filled = { ...database, address: { ...address, database: made } }
+      await fill(plan, { backup, former }, filled)
       if (target.state === 'used') {
-        const former = `${address.database.slice(0, 40)}_before_${stamp}`
-        await takePlace(address, { restored, former })
-        plan.print(`${name}: the former database is ${former}; drop it once it is not needed`)
+        const aside = `${address.database.slice(0, 40)}_before_${stamp}`
+        await takePlace(address, { restored, former: aside })
+        plan.print(`${name}: the former database is ${aside}; drop it once it is not needed`)
       }
     } catch (thrown) {
       await dropTarget(address, made)
@@ -168,8 +172,8 @@ async function restore(
 }
 
 async function fill(
-  { archive, log }: RestorePlan,
-  backup: string,
+  { archive, log, print }: RestorePlan,
+  { backup, former }: Pick<LedgerPlan, 'backup' | 'former'>,
   { name, address, migrations }: BackupDatabase,
 ): Promise<void> {
   const path = fileOf(backup, name)
@@ -177,4 +181,5 @@ async function fill(
   const { differences, ...size } = await restoreDatabase(address, source)
   if (differences.length > 0) log.warn({ database: name, differences }, NOT_RESTORED)
   log.info({ database: name, ...size }, 'database restored and compared')
+  await applyLedger({ name, address, migrations }, { archive, backup, former, log, print })
 }

@@ -4,11 +4,13 @@ import { caseSets } from './case-sets.ts'
 import { batches } from './batches.ts'
 import { connections } from './connections.ts'
 import { environmentVariables } from './environment-variables.ts'
+import { erasures } from './erasures.ts'
 import { evaluations } from './evaluations.ts'
 import { featureFlags } from './feature-flags.ts'
 import { gates } from './gates.ts'
 import { gitSources } from './git-sources.ts'
 import { invitations } from './invitations.ts'
+import { legalHolds } from './legal-holds.ts'
 import { llmConnections } from './llm-connections.ts'
 import { members } from './members.ts'
 import { oauthClients } from './oauth-clients.ts'
@@ -49,6 +51,8 @@ export const NOUNS: readonly Resource[] = [
   oauthClients,
   members,
   invitations,
+  erasures,
+  legalHolds,
   organizations,
   users,
   featureFlags,

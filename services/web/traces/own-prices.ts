@@ -1,7 +1,7 @@
 import { deadline } from '../../shared/deadline.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
-import { callCollector, COLLECTOR_MS } from './collector-call.ts'
-import type { CollectorPlace } from './collector-call.ts'
+import { callCollector, COLLECTOR_MS } from '../../shared/collector-call.ts'
+import type { CollectorPlace } from '../../shared/collector-call.ts'
 
 /**
  * Replaces what the trace collector knows of the own prices of an organization. Raises

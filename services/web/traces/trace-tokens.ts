@@ -1,8 +1,8 @@
 import { signCollectorToken } from '../../shared/collector-token.ts'
 import { deadline } from '../../shared/deadline.ts'
 import type { TraceToken } from '../../platform/traces/trace-tokens.ts'
-import { callCollector, COLLECTOR_MS } from './collector-call.ts'
-import type { CollectorPlace } from './collector-call.ts'
+import { callCollector, COLLECTOR_MS } from '../../shared/collector-call.ts'
+import type { CollectorPlace } from '../../shared/collector-call.ts'
 
 /** A token that is recorded, and is to be signed. */
 type RecordedToken = Pick<TraceToken, 'id' | 'expiresAt' | 'scope'> & {

@@ -71,7 +71,10 @@ export const listFiles = (sql: Queryable, day: string): Promise<DescribedFile[]>
     from archived_files where day = ${day}::text::date
     order by organization collate "C", first_trace, last_trace, added`
 
-/** Takes all files of a day out of it, or those of one organization; they are removed later. */
+/**
+ * Takes all files of a day out of it, or those of one organization, except those that may have a
+ * trace under a hold; they are removed later.
+ */
 export async function dropFiles(
   sql: Queryable,
   day: string,
@@ -80,7 +83,11 @@ export async function dropFiles(
   const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
   const { count } = await sql`
     with dropped as (
-      delete from archived_files where day = ${day}::text::date ${owned} returning path
+      delete from archived_files where day = ${day}::text::date ${owned}
+        and not exists (
+          select from held_traces h where h.organization = archived_files.organization
+            and h.trace_id between first_trace and last_trace)
+      returning path
     )
     insert into files_to_remove (path) select path from dropped
     on conflict (path) do update set due_at = now()`

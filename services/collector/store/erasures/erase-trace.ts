@@ -1,5 +1,6 @@
 import { deadline } from '../../../shared/deadline.ts'
-import { AppError } from '../../../shared/errors.ts'
+import { AppError, toError } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import { connectDatabase } from '../../../shared/postgres/database.ts'
 import type { Database, Transaction } from '../../../shared/postgres/database.ts'
@@ -8,6 +9,10 @@ import { removeFiles } from '../archive/archive-files.ts'
 import type { ColdDays } from '../archive/cold-days.ts'
 import { findArchived } from '../archive/find-archived.ts'
 import { forgetTexts, listFilesOf, replaceFiles } from '../archive/forget-trace.ts'
+import { findMentions, forgetMentions } from './find-mentions.ts'
+import type { FoundMentions } from './find-mentions.ts'
+import { holdTraces, isHeld, liftHold } from './held-traces.ts'
+import type { HoldKey } from './held-traces.ts'
 import { isDistributed } from '../spans/distribution.ts'
 
 /** The trace to erase, and who wants that. */
@@ -30,10 +35,18 @@ interface Erased {
 /** Deletes traces for good, on a connection of its own. */
 export interface Eraser {
   /**
-   * Resolves when all that the trace has is deleted. Raises `not_found`, `timeout` when that takes
-   * too long and nothing is deleted, and `unavailable`.
+   * Resolves when all that the trace has is deleted. Raises `not_found`, `conflict` for one that a
+   * hold keeps, `timeout` when that takes too long and nothing is deleted, and `unavailable`.
    */
   erase(erasure: Erasure): Promise<Erased>
+  /** Finds traces with what is looked for, some at a time. */
+  find(question: Parameters<typeof findMentions>[1]): Promise<FoundMentions>
+  /** Takes a text out of what is of no trace alone. */
+  forget(mention: Parameters<typeof forgetMentions>[1]): Promise<void>
+  /** Keeps traces from being deleted, by whatever. */
+  hold(hold: HoldKey, traceIds: readonly string[]): Promise<void>
+  /** Returns how many traces the hold had. */
+  lift(hold: HoldKey): Promise<number>
   close(): Promise<void>
 }
 
@@ -60,16 +73,19 @@ export function createEraser(
 ): Eraser {
   const limits = { max: 1, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
   const sql = connectDatabase(address, { name: 'collector-erase', ...limits })
+  const within = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, work)
+    } catch (thrown) {
+      throw TIMEOUTS.has(sqlState(thrown) ?? '') ? tookTooLong(thrown) : thrown
+    }
+  }
   return {
-    async erase(erasure) {
-      try {
-        return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
-          eraseTrace(sql, erasure, cold),
-        )
-      } catch (thrown) {
-        throw TIMEOUTS.has(sqlState(thrown) ?? '') ? tookTooLong(thrown) : thrown
-      }
-    },
+    erase: (erasure) => within(() => eraseTrace(sql, erasure, cold)),
+    find: (question) => within(() => findMentions(sql, question, cold)),
+    forget: (mention) => within(() => forgetMentions(sql, mention)),
+    hold: (hold, traceIds) => within(() => holdTraces(sql, hold, traceIds)),
+    lift: (hold) => within(() => liftHold(sql, hold)),
     close: () => sql.end({ timeout: 1 }),
   }
 }
@@ -88,18 +104,54 @@ async function eraseTrace(
   erasure: Erasure,
   cold: ColdDays | undefined,
 ): Promise<Erased> {
+  if (await isHeld(sql, erasure)) throw keptByHold()
   await restoreTrace(sql, erasure, cold)
   if (!(await exists(sql, erasure))) throw traceToDeleteNotFound(erasure.traceId)
-  const id = await sql.begin((tx) => refuseSpans(tx, erasure))
+  return carryOut(sql, { ...erasure, id: await sql.begin((tx) => refuseSpans(tx, erasure)) }, cold)
+}
+
+const keptByHold = (): AppError =>
+  new AppError('conflict', 'A legal hold keeps the trace. It can be deleted once that is lifted.')
+
+async function carryOut(
+  sql: Database,
+  { id, ...erasure }: Erasure & { readonly id: string },
+  cold: ColdDays | undefined,
+): Promise<Erased> {
   const files = await listFilesOf(sql, erasure)
   const rewritten = files.length > 0 ? await cold?.without(erasure.traceId, files) : undefined
   const erased = await sql.begin(async (tx) => {
+    if (await isHeld(tx, erasure)) throw keptByHold()
     await replaceFiles(tx, rewritten ?? [])
     return deleteSpans(tx, id, erasure)
   })
   // What is left the next maintenance removes.
   if (cold && rewritten) await removeFiles({ sql, store: cold.store }).catch(() => {})
   return erased
+}
+
+/**
+ * Carries out the erasures that were not carried out to the end, and those of a ledger that was put
+ * into a restored database: before anything is read there. One that fails is logged, and tried again
+ * at the next start.
+ */
+export async function finishErasures(
+  sql: Database,
+  { cold, log }: { readonly cold: ColdDays | undefined; readonly log: Log },
+): Promise<void> {
+  const open = await sql<{ id: string; organization: string; traceId: string }[]>`
+    select id::text, organization, trace_id from erasures where erased_at is null order by id`
+  for (const each of open) {
+    const erasure = { ...each, issuer: undefined, tokenId: undefined }
+    try {
+      await restoreTrace(sql, erasure, cold)
+      await carryOut(sql, erasure, cold)
+    } catch (thrown) {
+      const facts = { trace_id: each.traceId, reason: toError(thrown).message }
+      log.error(facts, 'an erasure is not carried out yet')
+    }
+  }
+  if (open.length > 0) log.info({ erasures: open.length }, 'erasures were carried out')
 }
 
 /** Archived spans are deleted as others are, once they are back, and from their files. */

@@ -12,6 +12,7 @@ const REFERENCE_TABLES = [
   'resources',
   'scopes',
   'organization_prices',
+  'held_traces',
 ]
 /** Stay on the coordinator; the other nodes know where they are. */
 const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat', 'erasures']

@@ -183,6 +183,9 @@ async function listTraces(
     select trace_id, start_time::text, first_start::text, spans::float8 as spans from traces
     where organization = ${organization} and start_time < ${ends}::text::timestamptz
       and (start_time, trace_id) > ${behind}
+      and not exists (
+        select from held_traces h
+        where h.organization = traces.organization and h.trace_id = traces.trace_id)
     order by start_time, trace_id limit ${BATCH_TRACES}`
   let spans = 0
   const end = rows.findIndex((row) => (spans += row.spans) > BATCH_SPANS)

@@ -4,6 +4,7 @@ import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { DropGuard } from './drop-guard.ts'
+import { hasOnlyHeld, keepHeld } from '../erasures/held-traces.ts'
 import { forgetArchivedDays, listArchivedDays } from '../archive/archived-days.ts'
 import { isDistributed } from './distribution.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
@@ -62,16 +63,26 @@ export async function dropExpired(options: RetentionOptions): Promise<Retained |
   const { address, log, clock, weeks, guard } = options
   const oldestDay = dayOf(retentionCutoff(clock.now(), weeks))
   return withDropLock(address, async (session) => {
-    const expired = (await listPartitions(session)).filter(({ day }) => day < oldestDay)
+    const expired: Partition[] = []
+    for (const partition of await listPartitions(session)) {
+      if (partition.day >= oldestDay || (await hasOnlyHeld(session, partition.name))) continue
+      expired.push(partition)
+    }
+    let kept = 0
     const dropped: string[] = []
     for (const partition of guard(expired)) {
+      if (await keepHeld(session, partition.name)) {
+        kept += 1
+        log.info({ partition: partition.name }, 'a hold keeps traces of an expired day')
+        continue
+      }
       if (!(await dropPartition(session, partition, log))) continue
       dropped.push(partition.name)
       log.info({ partition: partition.name }, 'expired partition dropped')
     }
     await dropTexts(session)
     await forgetArchivedDays(session)
-    const heldBack = expired.length - dropped.length
+    const heldBack = expired.length - dropped.length - kept
     if (heldBack === 0 && !clock.isSkewed()) await dropLeftovers(session, oldestDay)
     return { dropped, heldBack }
   })
@@ -99,6 +110,7 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
     for (const partition of await listPartitions(session)) {
       if (archived.has(startOfDay(partition.day).slice(0, 10))) continue
       if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
+      if (await keepHeld(session, partition.name)) continue
       if (!(await dropPartition(session, partition, log))) break
       dropped.push(partition.name)
       total -= sizes.get(partition.name) ?? 0
@@ -204,8 +216,13 @@ export async function dropLeftovers(
 ): Promise<void> {
   const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
   const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
-  await sql`delete from resources where last_seen < ${before}::timestamptz::date ${owned}`
-  await sql`delete from scopes where last_seen < ${before}::timestamptz::date ${owned}`
+  const held = sql`select from held_traces h join spans s using (organization, trace_id)`
+  await sql`
+    delete from resources where last_seen < ${before}::timestamptz::date ${owned}
+      and not exists (${held} where s.resource_id = resources.id)`
+  await sql`
+    delete from scopes where last_seen < ${before}::timestamptz::date ${owned}
+      and not exists (${held} where s.scope_id = scopes.id)`
   await sql`delete from span_rejects where received_at < ${before}::timestamptz ${owned}`
 }
 

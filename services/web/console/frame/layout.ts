@@ -51,6 +51,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/settings/organization/members', name: 'Members', icon: 'people' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },
+  { path: '/erasures', name: 'Erasures', icon: 'person', isOfAdmins: true },
   {
     path: '/admin/platform_health',
     name: 'Platform health',

@@ -23,7 +23,7 @@ import { sendRequest } from '../../../../services/shared/outgoing/send-request.t
 import { createS3Store } from '../../../../services/shared/object-store/s3-store.ts'
 import { readDocument } from '../../../../services/web/gate/access-token/read-document.ts'
 import { httpGet } from '../../../../services/web/diagnostics/http-get.ts'
-import { callCollector, readText } from '../../../../services/web/traces/collector-call.ts'
+import { callCollector, readText } from '../../../../services/shared/collector-call.ts'
 
 const OUTSIDE = 'https://models.example'
 const signal = AbortSignal.timeout(30_000)

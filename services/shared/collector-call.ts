@@ -1,13 +1,15 @@
 import * as v from 'valibot'
-import { signCollectorToken } from '../../shared/collector-token.ts'
-import type { CollectorTokenOptions } from '../../shared/collector-token.ts'
-import { AppError, toError } from '../../shared/errors.ts'
-import type { ErrorCode } from '../../shared/errors.ts'
+import { signCollectorToken } from './collector-token.ts'
+import type { CollectorTokenOptions } from './collector-token.ts'
+import { AppError, toError } from './errors.ts'
+import type { ErrorCode } from './errors.ts'
 
 /** The collector, and the secret that signs tokens for it. */
 export interface CollectorPlace {
   readonly collectorUrl: string
   readonly secret: string
+  /** Who calls, as the collector records it. @default web */
+  readonly service?: 'web' | 'worker'
 }
 
 /** A question to the API of the collector. */
@@ -15,7 +17,7 @@ interface CollectorCall {
   /** Below `/api`, with the query. */
   readonly path: string
   /** @default GET */
-  readonly method?: 'GET' | 'PUT'
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** What the token of the call says. */
   readonly claims: CollectorTokenOptions
   /** Headers beside the token. */
@@ -33,14 +35,14 @@ const BYTES_MAX = 64 << 20
 
 /**
  * Asks the collector, with a token that was signed for this call. Raises `not_found`,
- * `invalid_request`, `unavailable` and `timeout` as the collector does.
+ * `invalid_request`, `conflict`, `unavailable` and `timeout` as the collector does.
  */
 export async function callCollector(
-  { collectorUrl, secret }: CollectorPlace,
+  { collectorUrl, secret, service = 'web' }: CollectorPlace,
   { path, method = 'GET', claims, headers = {}, body, missing }: CollectorCall,
   signal: AbortSignal,
 ): Promise<Response> {
-  const token = await signCollectorToken(secret, 'web', claims)
+  const token = await signCollectorToken(secret, service, claims)
   const response = await fetch(`${collectorUrl}/api${path}`, {
     method,
     headers: {
@@ -77,6 +79,7 @@ export async function readText({ body }: Response): Promise<string> {
 /** What readers can do something about stays as it is; anything else is a matter of operators. */
 const PASSED_ON: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid_request',
+  409: 'conflict',
   503: 'unavailable',
   504: 'timeout',
 }
