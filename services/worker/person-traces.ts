@@ -64,7 +64,8 @@ const NOT_THERE = 'The trace collector has no such trace, or is older than the w
 
 function bodyOf({ kind, value }: Needle): object {
   if (kind === 'user') return { user: value }
-  if (kind === 'text') return { patterns: patternsOf(value), bytes_patterns: bytesPatternsOf(value) }
+  if (kind === 'text')
+    return { patterns: patternsOf(value), bytes_patterns: bytesPatternsOf(value) }
   const end = value.indexOf('=')
   return { attribute: { key: value.slice(0, end), value: value.slice(end + 1) } }
 }

@@ -19,7 +19,9 @@ const mention = v.strictObject({
   bytes_patterns: patterns,
   user: v.optional(short),
   attribute: v.optional(v.strictObject({ key: short, value: short })),
-  after: v.optional(v.pipe(v.string(), v.regex(/^[-+: .\d]{10,40} [0-9a-f-]{36}$/, 'is no cursor'))),
+  after: v.optional(
+    v.pipe(v.string(), v.regex(/^[-+: .\d]{10,40} [0-9a-f-]{36}$/, 'is no cursor')),
+  ),
 })
 const held = v.strictObject({
   trace_ids: v.pipe(

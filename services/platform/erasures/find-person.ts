@@ -80,7 +80,9 @@ async function findInRequests(
   const lower = value.toLowerCase()
   const forms = [lower, JSON.stringify(lower).slice(1, -1)]
   const isFound = (content: Buffer): boolean => {
-    const text = inflateRawSync(content, { maxOutputLength: PART_BYTES_MAX }).toString().toLowerCase()
+    const text = inflateRawSync(content, { maxOutputLength: PART_BYTES_MAX })
+      .toString()
+      .toLowerCase()
     return forms.some((form) => text.includes(form))
   }
   const found = new Set<string>()

@@ -19,7 +19,10 @@ export function readNeedle({ name, kind, value }: Needle & { readonly name: stri
   const problem = PROBLEMS[kind](needle)
   if (problem) throw new AppError('unprocessable', problem)
   if (name.toLowerCase().includes(needle.toLowerCase()))
-    throw new AppError('unprocessable', 'The name has what is looked for, and would stay. Choose another.')
+    throw new AppError(
+      'unprocessable',
+      'The name has what is looked for, and would stay. Choose another.',
+    )
   return { kind, value: needle }
 }
 

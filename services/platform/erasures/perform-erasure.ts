@@ -94,7 +94,9 @@ async function findMore(sql: Database, { erasure, needle, traces }: Part): Promi
   let next: string | null = null
   if (place) {
     const isThere = needle.kind === 'text' || (needle.kind === 'user' && place.kind === 'run')
-    const page = isThere ? await readPlace(sql, place, { organizationId, after, needle }) : undefined
+    const page = isThere
+      ? await readPlace(sql, place, { organizationId, after, needle })
+      : undefined
     await addItems(sql, id, { kind: place.kind, items: page?.found ?? [] })
     next = page?.after ?? null
   } else if (at === PLACES.length) {
@@ -137,7 +139,10 @@ async function endSearch(sql: Database, { id, place, pass }: Erasure): Promise<v
       organizationId: ended.organizationId,
       target: { kind: 'erasure', id, name: ended.name },
       after: Object.fromEntries(
-        counts.map(({ kind, erased, held }) => [kind, held > 0 ? `${erased}, ${held} held` : erased]),
+        counts.map(({ kind, erased, held }) => [
+          kind,
+          held > 0 ? `${erased}, ${held} held` : erased,
+        ]),
       ),
     })
   })
@@ -198,7 +203,9 @@ async function eraseItems(
           and lower((${raw(place.text)})::text) like any (h.patterns)))`
   const heldItems = new Set(held.map(({ item }) => item))
   const free = items.filter((item) => !heldItems.has(item))
-  const again = new Set<string>(await place.erase(tx, { organizationId, items: free, patterns, isRestored }))
+  const again = new Set<string>(
+    await place.erase(tx, { organizationId, items: free, patterns, isRestored }),
+  )
   const ended = items.filter((item) => !again.has(item))
   await tx`
     update erasure_items set ended_at = now(), is_held = item = any (${[...heldItems]}::text[])

@@ -229,7 +229,8 @@ async function eraseRuns(
   tx: Transaction,
   { items, organizationId, isRestored }: Chosen,
 ): Promise<readonly string[]> {
-  const chosen: Parameters<typeof stopRuns>[1] = tx`id = any (${items}::text[]::uuid[]) and organization_id = ${organizationId}`
+  const chosen: Parameters<typeof stopRuns>[1] =
+    tx`id = any (${items}::text[]::uuid[]) and organization_id = ${organizationId}`
   await stopRuns(tx, chosen)
   await tx`
     delete from executions e where ${chosen} and finished_at is not null and (

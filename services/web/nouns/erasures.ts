@@ -88,10 +88,7 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
   fields,
   values: ({ name, kind, value }) => ({ name, kind, value }),
   facts: {
-    state: [
-      { ...string, enum: ['finding', 'planned', 'erasing', 'erased'] },
-      ({ state }) => state,
-    ],
+    state: [{ ...string, enum: ['finding', 'planned', 'erasing', 'erased'] }, ({ state }) => state],
     found: [
       {
         type: 'array',
@@ -177,7 +174,8 @@ function stateOf({ state, found, problem }: Erasure): State {
   if (state === 'finding') return ['busy', 'looking']
   if (state === 'planned') return ['waiting', 'to be confirmed']
   const held = sum(found, 'held')
-  if (state === 'erased') return held > 0 ? ['waiting', `erased, ${count(held)} held`] : ['good', 'erased']
+  if (state === 'erased')
+    return held > 0 ? ['waiting', `erased, ${count(held)} held`] : ['good', 'erased']
   const done = sum(found, 'erased') + held
   return ['busy', `${count(done)} of ${count(sum(found, 'found'))} erased`]
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   createEraser,
@@ -130,6 +131,70 @@ describe('the deletion of a trace', () => {
     await harness.rolledUp()
     await harness.extracted()
     expect(await signatures()).toEqual([])
+  })
+
+  const ask = async (
+    method: string,
+    path: string,
+    { body, ...claims }: CollectorTokenOptions & { body?: object } = {},
+  ): Promise<number> => {
+    const authorization = await authorizationOf(claims)
+    const response = await fetch(`${harness.collector.url}/api${path}`, {
+      method,
+      headers: { authorization, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    await response.text()
+    return response.status
+  }
+
+  it('refuses a trace that a hold of its organization keeps, until that is lifted', async () => {
+    const spans = traceOf([0])
+    const traceId = idOf(spans)
+    for (const organization of [A, B]) await send(organization, ...spans)
+    const path = `/holds/${randomUUID()}`
+    const claims = { organization: A, scopes: ['holds:write'] } as const
+    const body = { trace_ids: [traceId] }
+    for (const scopes of [['traces:read'], ['traces:delete'], ['traces:write']] as const)
+      expect(await ask('PUT', path, { organization: A, scopes, body })).toBe(403)
+    expect(await ask('PUT', path, { ...claims, body: { trace_ids: ['x'] } })).toBe(400)
+    expect(await ask('PUT', path, { ...claims, body })).toBe(200)
+    expect((await remove(traceId, { organization: A })).status).toBe(409)
+    // Neither the hold of another organization nor its end reaches here.
+    expect((await remove(traceId, { organization: B })).status).toBe(200)
+    expect(await ask('DELETE', path, { ...claims, organization: B })).toBe(200)
+    expect((await remove(traceId, { organization: A })).status).toBe(409)
+    expect(await ask('DELETE', path, claims)).toBe(200)
+    expect((await remove(traceId, { organization: A })).status).toBe(200)
+  })
+
+  it('finds and forgets a text for its own organization alone', async () => {
+    const spans = traceOf([0], 'of ada@example.com')
+    await send(A, ...spans)
+    await harness.rolledUp()
+    const body = { patterns: ['%ada@example.com%'] }
+    const find = async (organization: string) => {
+      const authorization = await authorizationOf({ organization, scopes: ['traces:read'] })
+      const headers = { authorization, 'content-type': 'application/json' }
+      const url = `${harness.collector.url}/api/mentions`
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+      return ((await response.json()) as { trace_ids: string[] }).trace_ids.length
+    }
+    expect([await find(A), await find(B)]).toEqual([1, 0])
+    expect(await ask('POST', '/mentions', { scopes: ['traces:write'], body })).toBe(403)
+    expect(await ask('DELETE', '/mentions', { scopes: ['traces:read'], body })).toBe(403)
+    expect(await ask('POST', '/mentions', { organization: A, body: { patterns: ['%'] } })).toBe(400)
+  })
+
+  it('carries out at its start what a ledger has and was not carried out', async () => {
+    const spans = traceOf([0, 1])
+    await send(A, ...spans)
+    await harness.sql`
+      insert into erasures (organization, trace_id) values (${A}, ${idOf(spans)}::uuid)`
+    const other = await harness.another()
+    await other.ready
+    expect(await stored('spans', idOf(spans))).toEqual([])
+    await other.stop()
   })
 
   it('touches no other organization, and shows no difference between theirs and none', async () => {

@@ -21,10 +21,7 @@ export async function holdTraces(
 }
 
 /** Lets the traces of a hold go. Returns how many there were. */
-export async function liftHold(
-  sql: Queryable,
-  { organization, holdId }: HoldKey,
-): Promise<number> {
+export async function liftHold(sql: Queryable, { organization, holdId }: HoldKey): Promise<number> {
   const { count } = await sql`
     delete from held_traces
     where hold_id = ${holdId}::text::uuid and organization = ${organization}`

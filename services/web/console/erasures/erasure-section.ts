@@ -86,16 +86,17 @@ export const horizonSection = (): Html =>
     <div class="card-head"><h2 id="horizon">What is not erased at once</h2></div>
     <ul class="hint">
       <li>
-        Sealed backups of before have it until they are deleted: with <code>backup.keep: 7</code> and a
-        backup each night, for a week. A backup that is restored is erased anew before it serves.
+        Sealed backups of before have it until they are deleted: with
+        <code>backup.keep: 7</code> and a backup each night, for a week. A backup that is restored
+        is erased anew before it serves.
       </li>
       <li>
         The write-ahead log of PostgreSQL and its archive have it until they are recycled, and pages
         of tables until they are vacuumed: minutes to hours, or as long as your archive is kept.
       </li>
       <li>
-        Files of archived days are replaced at once; versions of them that a bucket keeps are yours to
-        delete.
+        Files of archived days are replaced at once; versions of them that a bucket keeps are yours
+        to delete.
       </li>
       <li>
         Accounts, the audit, definitions of crews, schedules and settings are not looked through.

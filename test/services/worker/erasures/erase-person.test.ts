@@ -1,0 +1,495 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Automation } from '../../../../services/platform/automations/automations.ts'
+import {
+  confirmErasure,
+  createErasure,
+  findErasure,
+  withdrawErasure,
+} from '../../../../services/platform/erasures/erasures.ts'
+import type { Erasure } from '../../../../services/platform/erasures/erasures.ts'
+import {
+  applyHolds,
+  createHold,
+  liftHold,
+  readHold,
+} from '../../../../services/platform/erasures/legal-holds.ts'
+import type { HoldFields } from '../../../../services/platform/erasures/legal-holds.ts'
+import { createNeedleSeals, readNeedle } from '../../../../services/platform/erasures/needle.ts'
+import type { Needle } from '../../../../services/platform/erasures/needle.ts'
+import {
+  eraseRestored,
+  performErasure,
+} from '../../../../services/platform/erasures/perform-erasure.ts'
+import type { PersonTraces } from '../../../../services/platform/erasures/perform-erasure.ts'
+import { removeAutomation } from '../../../../services/platform/crews/automation-life.ts'
+import { appendLeaves } from '../../../../services/platform/receipts/append-leaves.ts'
+import { recordRequest, sweepContents } from '../../../../services/platform/runs/run-contents.ts'
+import { deleteExpiredRuns } from '../../../../services/platform/runs/run-retention.ts'
+import { kickoff } from '../../../../services/platform/runs/runs.ts'
+import type { Database } from '../../../../services/shared/postgres/database.ts'
+import { openTraceHolds } from '../../../../services/shared/trace-holds.ts'
+import { openPersonTraces } from '../../../../services/worker/person-traces.ts'
+import { seedAutomation } from '../../../support/platform.ts'
+import { useDatabase } from '../../../support/use-database.ts'
+import { createHarness, SECRET } from '../../collector/support/harness.ts'
+import type { Harness } from '../../collector/support/harness.ts'
+import {
+  freshId,
+  nanos,
+  requestOf,
+  spanOf,
+  textAttribute,
+  toProtobuf,
+} from '../../collector/support/otlp.ts'
+import { tenantOf } from '../../collector/support/tokens.ts'
+
+const SEALS = createNeedleSeals('a'.repeat(32))
+/** With letters beyond ASCII and a quote, which JSON writes in other ways. */
+const PERSON = 'zoë"ada@example.com'
+const OTHER = 'grace@example.com'
+
+const main = useDatabase()
+let harness: Harness
+let traces: PersonTraces
+let acme: Automation
+let globex: Automation
+
+beforeAll(async () => {
+  acme = await seedAutomation(main.sql, { organization: 'Acme', slug: 'research' })
+  globex = await seedAutomation(main.sql, { organization: 'Globex', slug: 'support' })
+  harness = await createHarness()
+  traces = openPersonTraces({ collectorUrl: harness.collector.url, secret: SECRET })
+})
+afterAll(() => harness.stop())
+
+const organizationOf = ({ organizationId }: Automation) => tenantOf(harness, String(organizationId))
+
+/** Sends a trace with a text, as large as asked; returns its id. */
+async function sendTrace(of: Automation, text: string, traceId = freshId() + freshId()) {
+  const large = textAttribute('gen_ai.prompt', `${'x'.repeat(9000)} ${text}`)
+  const attributes = [textAttribute('user.id', text), large]
+  const startTimeUnixNano = nanos(Date.now())
+  await organizationOf(of).send(
+    toProtobuf(requestOf(spanOf({ traceId, name: 'call', attributes, startTimeUnixNano }))),
+  )
+  await harness.rolledUp()
+  return traceId
+}
+
+/** A run that has ended, and what may hang on one, each with the text. */
+async function endRun(of: Automation, text: string, starterId = 'person:7'): Promise<string> {
+  const { sql } = main
+  const id = await kickoff(sql, { deploymentId: of.id, inputs: { mail: text } })
+  const event = { type: 'log', text }
+  await sql`
+    insert into execution_events (execution_id, attempt, position, event)
+    values (${id}, 1, 0, ${JSON.stringify(event)}::text::jsonb)`
+  await sql`
+    insert into run_payloads (run_id, step_key, content)
+    values (${id}, 'a', ${JSON.stringify({ text })}::text::json)`
+  await sql`
+    insert into run_artifacts (run_id, name, task, content, size, left_out)
+    values (${id}, 'report.md', 'write', ${text}, ${Buffer.byteLength(text)}, 0)`
+  await sql`
+    insert into run_approvals (run_id, step_key, task, proposed, decide_by)
+    values (${id}, 'b', 'write', ${text}, now())`
+  await sql`
+    update executions set status = 'completed', output = ${text}, starter_id = ${starterId},
+      started_at = now(), finished_at = now() where id = ${id}`
+  return id
+}
+
+/** A run whose record of what a model was asked has the text, and nothing else of it. */
+async function askModel(of: Automation, text: string): Promise<string> {
+  const { sql } = main
+  const id = await kickoff(sql, { deploymentId: of.id, inputs: {} })
+  const known = new Set<string>()
+  const messages = [{ role: 'user', content: `Write to ${text}.` }]
+  const record = recordRequest({ model: 'tiny', messages }, known)
+  for (const { address, previous, content } of record.parts)
+    await sql`
+      insert into run_contents (day, organization_id, address, previous, content)
+      values (content_day(${id}), ${of.organizationId}, ${Buffer.from(address, 'hex')},
+        ${previous === undefined ? null : Buffer.from(previous, 'hex')},
+        ${Buffer.from(content, 'base64')})`
+  await sql`
+    insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt, started_at,
+      ended_at, request, result)
+    values (${id}, 'a', 0, 'llm', 'tiny', '[]', 'finished', 1, now(), now(),
+      ${Buffer.from(record.address, 'hex')}, '"fine"')`
+  await sql`
+    update executions set status = 'completed', output = '', finished_at = now() where id = ${id}`
+  return id
+}
+
+/** Things of a person beside runs. */
+async function leaveThings(of: Automation, text: string): Promise<void> {
+  const { sql } = main
+  const { organizationId, id: deploymentId, projectVersionId: versionId } = of
+  const owner = { organizationId, deploymentId }
+  const name = randomUUID()
+  const [webhook, trigger, set, batch, file] = [1, 2, 3, 4, 5].map(() => randomUUID())
+  const json = JSON.stringify({ mail: text })
+  await sql`
+    insert into webhooks (id, deployment_id, url, event_types, sealed_key)
+    values (${webhook ?? ''}, ${deploymentId}, 'https://crm.example.com', '{*}', '')`
+  await sql`
+    insert into webhook_messages (webhook_id, execution_id, type, payload)
+    values (${webhook ?? ''}, gen_random_uuid(), 'x', ${json}::text::jsonb)`
+  await sql`
+    insert into triggers (id, deployment_id, name, scheme, inputs)
+    values (${trigger ?? ''}, ${deploymentId}, 'events', 'none', '{}')`
+  await sql`
+    insert into trigger_deliveries (trigger_id, delivery_id, state, headers, payload)
+    values (${trigger ?? ''}, ${text}, 'skipped', ${json}::text::jsonb, ${json}::text::jsonb)`
+  await sql`
+    insert into case_sets (id, organization_id, deployment_id, name, checks, size)
+    values (${set ?? ''}, ${organizationId}, ${deploymentId}, ${name}, '[]', 1)`
+  await sql`
+    insert into cases (set_id, name, inputs) values (${set ?? ''}, ${text}, ${json}::text::jsonb)`
+  await sql`
+    insert into batches ${sql({
+      ...owner,
+      id: batch,
+      versionId,
+      name,
+      contentSha256: Buffer.alloc(32),
+      rows: 2,
+      waiting: 2,
+      trigger: 'api',
+      starterId: 'person:7',
+      starterName: 'a member',
+      nextAt: new Date(0),
+    })}`
+  await sql`
+    insert into batch_rows (batch_id, position, key, inputs)
+    values (${batch ?? ''}, 1, ${text}, ${json}::text::json), (${batch ?? ''}, 2, 'two', '{}')`
+  await sql`
+    insert into trace_notes (organization_id, trace_id, note)
+    values (${organizationId}, gen_random_uuid(), ${text})`
+  const bytes = Buffer.from(`%PDF ${text}`)
+  await sql`
+    insert into input_files ${sql({
+      ...owner,
+      id: file,
+      name: 'letter.txt',
+      mediaType: 'text/plain',
+      size: bytes.length,
+      sha256: Buffer.from(randomUUID().replaceAll('-', '').slice(0, 32)),
+    })}`
+  // The text goes over the border of two parts.
+  const middle = bytes.length - 6
+  for (const [position, content] of [bytes.subarray(0, middle), bytes.subarray(middle)].entries())
+    await sql`insert into input_file_parts ${sql({ fileId: file, position, content })}`
+}
+
+/** Each row of each table as a text, by table. */
+async function readAll(sql: Database): Promise<Map<string, string[]>> {
+  const tables = await sql<{ name: string }[]>`
+    select quote_ident(relname) as name from pg_class
+    where relkind = 'r' and relnamespace = (
+      select relnamespace from pg_class where oid = 'schema_migrations'::regclass)`
+  const all = new Map<string, string[]>()
+  for (const { name } of tables) {
+    const rows = await sql.unsafe<{ row: string }[]>(
+      `select to_jsonb(t)::text as row from ${name} t order by 1`,
+    )
+    all.set(
+      name,
+      rows.map(({ row }) => row),
+    )
+  }
+  return all
+}
+
+/** As `to_jsonb` and JSON within it write it. */
+const formsOf = (text: string): string[] => {
+  const once = JSON.stringify(text).slice(1, -1)
+  const hex = Buffer.from(text).toString('hex')
+  return [text, once, JSON.stringify(once).slice(1, -1), hex]
+}
+
+async function tablesWith(sql: Database, text: string): Promise<string[]> {
+  const all = await readAll(sql)
+  const forms = formsOf(text)
+  return [...all]
+    .filter(([, rows]) => rows.some((row) => forms.some((form) => row.includes(form))))
+    .map(([name]) => name)
+}
+
+const key = ({ organizationId }: Automation, id: string) => ({ id, organizationId })
+
+async function order(of: Automation, needle: Needle): Promise<string> {
+  const { organizationId } = of
+  const by = { seals: SEALS, organizationId, createdBy: 'Ada' }
+  return (await createErasure(main.sql, by, { name: `Request ${randomUUID()}`, needle })).id
+}
+
+async function work(): Promise<void> {
+  while ((await performErasure(main.sql, { seals: SEALS, traces })) > 0);
+}
+
+async function get(of: Automation, id: string): Promise<Erasure> {
+  const erasure = await findErasure(main.sql, key(of, id))
+  if (!erasure) throw new Error('no erasure')
+  return erasure
+}
+
+async function erase(of: Automation, needle: Needle): Promise<Erasure> {
+  const id = await order(of, needle)
+  await work()
+  await confirmErasure(main.sql, { id }, 'Ada')
+  await appendLeaves(main.sql)
+  await work()
+  while ((await sweepContents(main.sql)) > 0);
+  return get(of, id)
+}
+
+const countsOf = ({ found }: Erasure) =>
+  Object.fromEntries(found.map((each) => [each.kind, [each.found, each.erased, each.held]]))
+
+async function hold(of: Automation, fields: Omit<HoldFields, 'name'>): Promise<string> {
+  const { organizationId } = of
+  const given = await readHold(main.sql, organizationId, { name: 'Case 1', ...fields })
+  return (await createHold(main.sql, { organizationId, createdBy: 'Ada' }, given)).id
+}
+
+const holds = () => openTraceHolds({ collectorUrl: harness.collector.url, secret: SECRET })
+
+describe('the erasure of a person', () => {
+  it('leaves no text of theirs in any table, and each row of others as it was', async () => {
+    const { sql } = main
+    for (const of of [acme, globex]) {
+      await leaveThings(of, OTHER)
+      await endRun(of, OTHER)
+      await sendTrace(of, OTHER)
+    }
+    await leaveThings(globex, PERSON)
+    const elsewhere = await endRun(globex, PERSON)
+    const theirTrace = await sendTrace(globex, PERSON)
+    await appendLeaves(sql)
+    await harness.extracted()
+    await sql`delete from swept_contents`
+    const [before, tracesBefore] = [await readAll(sql), await readAll(harness.sql)]
+    await leaveThings(acme, PERSON)
+    const runId = await endRun(acme, PERSON)
+    await askModel(acme, PERSON.toUpperCase())
+    await sendTrace(acme, PERSON, runId.replaceAll('-', ''))
+    await harness.extracted()
+    const needle = readNeedle({ name: 'x', kind: 'text', value: ` ${PERSON} ` })
+    const erasure = await erase(acme, needle)
+    expect(erasure).toMatchObject({ state: 'erased', problem: null, confirmedBy: 'Ada' })
+    expect(countsOf(erasure)).toEqual({
+      batch_row: [1, 1, 0],
+      case: [1, 1, 0],
+      file: [1, 1, 0],
+      note: [1, 1, 0],
+      run: [2, 2, 0],
+      trace: [2, 2, 0],
+      trigger_delivery: [1, 1, 0],
+      // One by its text, an event of the run, and its end to both webhooks.
+      webhook_message: [expect.any(Number), expect.any(Number), 0],
+    })
+    await harness.rolledUp()
+    await harness.extracted()
+
+    // What is left is that of the other organization.
+    const left = await readAll(sql)
+    for (const [table, rows] of before) {
+      if (table === 'audit_entries' || table.startsWith('receipt_')) continue
+      const missing = rows.filter((row) => !(left.get(table) ?? []).includes(row))
+      expect([table, missing]).toEqual([table, []])
+    }
+    const tracesLeft = await readAll(harness.sql)
+    for (const table of [
+      'traces',
+      ...[...tracesBefore.keys()].filter((name) => /^spans_/.test(name)),
+    ])
+      expect([table, tracesLeft.get(table)]).toEqual([table, tracesBefore.get(table)])
+    const found = await traces.find(globex.organizationId, needle, null)
+    expect(found.traceIds).toEqual([asUuid(theirTrace)])
+    expect(await traces.find(acme.organizationId, needle, null)).toMatchObject({ traceIds: [] })
+    await erase(globex, needle)
+    await harness.rolledUp()
+    await harness.extracted()
+    expect(await tablesWith(sql, PERSON)).toEqual([])
+    expect(await tablesWith(harness.sql, PERSON)).toEqual([])
+    expect(await tablesWith(sql, PERSON.toUpperCase())).toEqual([])
+
+    // Their receipts stay, without the salts by which one could try texts.
+    const receipts = await sql`
+      select l.run_id, s.salt from receipt_leaves l left join receipt_salts s using (run_id)
+      where l.run_id in (${runId}, ${elsewhere})`
+    expect(receipts.map(({ salt }) => salt)).toEqual([null, null])
+    const audit = await sql<{ row: string }[]>`
+      select to_jsonb(a)::text as row from audit_entries a where action = 'erasure_completed'
+        and organization_id = ${acme.organizationId}`
+    expect(audit).toHaveLength(1)
+    expect(audit[0]?.row).toContain('"run": 2')
+  })
+
+  it('continues after a worker was killed at any point, and finishes the same', async () => {
+    const runs: string[] = []
+    for (let nr = 0; nr < 3; nr++) runs.push(await endRun(acme, 'linus@example.com'))
+    const trace = await sendTrace(acme, 'linus@example.com')
+    await appendLeaves(main.sql)
+    const id = await order(acme, { kind: 'text', value: 'linus@example.com' })
+    let calls = 0
+    /** Dies before or after every other call of the collector. */
+    const dying: PersonTraces = {
+      async find(...asked) {
+        if (++calls % 2 === 1) throw new Error('killed')
+        return traces.find(...asked)
+      },
+      async erase(...asked) {
+        const isErased = await traces.erase(...asked)
+        if (++calls % 2 === 1) throw new Error('killed')
+        return isErased
+      },
+      forget: (...asked) => traces.forget(...asked),
+    }
+    const step = () => performErasure(main.sql, { seals: SEALS, traces: dying }).catch(() => 1)
+    for (let turn = 0; turn < 200 && (await get(acme, id)).state === 'finding'; turn++) await step()
+    expect(countsOf(await get(acme, id))).toMatchObject({ run: [3, 0, 0], trace: [4, 0, 0] })
+    await confirmErasure(main.sql, { id }, 'Ada')
+    for (let turn = 0; turn < 200 && (await get(acme, id)).state !== 'erased'; turn++) {
+      // Two workers at a time.
+      await Promise.all([step(), step()])
+    }
+    expect(calls).toBeGreaterThan(4)
+    const erasure = await get(acme, id)
+    expect(erasure.state).toBe('erased')
+    expect(countsOf(erasure)).toMatchObject({ run: [3, 3, 0], trace: [4, 4, 0] })
+    expect(await main.sql`select from executions where id = any (${runs}::uuid[])`).toHaveLength(0)
+    expect(await isStored(trace)).toBe(false)
+    expect(
+      await main.sql`
+      select from audit_entries where action = 'erasure_completed' and target_id = ${id}
+    `,
+    ).toHaveLength(1)
+  })
+
+  it('erases nothing before it is confirmed, and is withdrawn until then', async () => {
+    const runId = await endRun(acme, 'barbara@example.com')
+    const id = await order(acme, { kind: 'text', value: 'Barbara@' })
+    await expect(confirmErasure(main.sql, { id }, 'Ada')).rejects.toThrow('Only a plan')
+    await work()
+    expect(countsOf(await get(acme, id))).toMatchObject({ run: [1, 0, 0] })
+    expect(await main.sql`select from executions where id = ${runId}`).toHaveLength(1)
+    await withdrawErasure(main.sql, { id })
+    expect(await findErasure(main.sql, key(acme, id))).toBeUndefined()
+  })
+
+  it('finds by the id of a user and by an attribute of spans', async () => {
+    const runId = await endRun(acme, 'nothing', 'person:4711')
+    const trace = await sendTrace(acme, '4711')
+    const byUser = await erase(acme, { kind: 'user', value: '4711' })
+    expect(countsOf(byUser)).toMatchObject({ run: [1, 1, 0], trace: [2, 2, 0] })
+    expect(await main.sql`select from executions where id = ${runId}`).toHaveLength(0)
+    expect(await isStored(trace)).toBe(false)
+    const other = await sendTrace(acme, '4712')
+    const byAttribute = await erase(acme, { kind: 'attribute', value: 'user.id=4712' })
+    expect(countsOf(byAttribute)).toEqual({ trace: [1, 1, 0] })
+    expect(await isStored(other)).toBe(false)
+  })
+
+  it('is carried out anew on a database that was restored, by the ids and without a key', async () => {
+    const { sql } = main
+    const runId = await endRun(acme, 'edsger@example.com')
+    const [run] = await sql`select to_jsonb(e) as row from executions e where id = ${runId}`
+    await erase(acme, { kind: 'text', value: 'edsger@example.com' })
+    await sql`
+      insert into executions select * from jsonb_populate_record(null::executions, ${run?.['row']})`
+    expect(await eraseRestored(sql)).toBeGreaterThan(0)
+    expect(await sql`select from executions where id = ${runId}`).toHaveLength(0)
+    await work()
+  })
+
+  it('refuses a text that is too short, and a name that has what is looked for', () => {
+    expect(() => readNeedle({ name: 'x', kind: 'text', value: ' a ' })).toThrow('3 characters')
+    expect(() => readNeedle({ name: 'x', kind: 'attribute', value: 'a' })).toThrow('customer.id=')
+    expect(() => readNeedle({ name: 'Ada@x.org', kind: 'text', value: 'ada@X.org' })).toThrow(
+      'Choose another',
+    )
+  })
+})
+
+const asUuid = (id: string): string => id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+
+async function isStored(traceId: string): Promise<boolean> {
+  const rows = await harness.sql`select from spans where trace_id = ${asUuid(traceId)} limit 1`
+  return rows.length > 0
+}
+
+describe('a legal hold', () => {
+  it('keeps runs, traces and what belongs to them from an erasure, which says so', async () => {
+    const { sql } = main
+    const [kept, free] = [
+      await endRun(acme, 'tony@example.com'),
+      await endRun(acme, 'tony@example.com'),
+    ]
+    await sendTrace(acme, 'tony@example.com', kept.replaceAll('-', ''))
+    const trace = await sendTrace(acme, 'tony@example.com')
+    await sql`
+      insert into trace_notes (organization_id, trace_id, note)
+      values (${acme.organizationId}, ${kept}, 'good')`
+    const ids = [
+      await hold(acme, { kind: 'run', value: kept }),
+      await hold(acme, { kind: 'trace', value: trace }),
+    ]
+    while ((await applyHolds(sql, { holds: holds(), traces })) > 0);
+    const erasure = await erase(acme, { kind: 'text', value: 'tony@example.com' })
+    expect(erasure.state).toBe('erased')
+    expect(countsOf(erasure)).toEqual({
+      note: [1, 0, 1],
+      run: [2, 1, 1],
+      trace: [3, 1, 2],
+      // One for an event of each run, and one for its end.
+      webhook_message: [4, 2, 2],
+    })
+    expect(await sql`select id from executions where id in (${kept}, ${free})`).toEqual([
+      { id: kept },
+    ])
+    expect([await isStored(kept.replaceAll('-', '')), await isStored(trace)]).toEqual([true, true])
+    for (const id of ids) {
+      await liftHold(sql, { id })
+      await holds().lift(acme.organizationId, id)
+    }
+    const again = await erase(acme, { kind: 'text', value: 'tony@example.com' })
+    expect(countsOf(again)).toMatchObject({ note: [1, 1, 0], run: [1, 1, 0], trace: [2, 2, 0] })
+    expect(await isStored(trace)).toBe(false)
+  })
+
+  it('keeps runs from the retention and an automation from being deleted', async () => {
+    const { sql } = main
+    const other = await seedAutomation(sql, { organization: 'Initech', slug: 'held' })
+    const runs = [await endRun(other, 'contract 4711'), await endRun(other, 'nothing')]
+    await sql`
+      update executions set finished_at = now() - interval '200 days' where id = any (${runs}::uuid[])`
+    const id = await hold(other, { kind: 'text', value: 'Contract 4711' })
+    await expect(removeAutomation(sql, other)).rejects.toThrow('A legal hold keeps runs')
+    await expect(sql`delete from executions where id = any (${runs}::uuid[])`).rejects.toThrow(
+      'under a legal hold',
+    )
+    while ((await deleteExpiredRuns(sql, { days: 90 })) > 0);
+    const left = () => sql<{ id: string }[]>`
+      select id from executions where deployment_id = ${other.id}`
+    expect(await left()).toEqual([{ id: runs[0] }])
+    await liftHold(sql, { id })
+    while ((await deleteExpiredRuns(sql, { days: 90 })) > 0);
+    expect(await left()).toEqual([])
+  })
+
+  it('names no run or automation of another organization', async () => {
+    const runId = await endRun(globex, 'x y z')
+    await expect(hold(acme, { kind: 'run', value: runId })).rejects.toThrow('nothing with this id')
+    const { automationId } = globex
+    await expect(hold(acme, { kind: 'automation', value: automationId })).rejects.toThrow(
+      'nothing with this id',
+    )
+    expect(
+      await findErasure(main.sql, key(acme, await order(globex, { kind: 'text', value: 'x y z' }))),
+    ).toBeUndefined()
+  })
+})
