@@ -126,8 +126,8 @@ async function openStorage(
 ): Promise<OpenStorage> {
   const { config, log, now, clock, metrics, health, memory, redaction } = options
   const ddl = ddlAddress(config)
-  const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distributes } = config
-  const wanted = { address: ddl, createDatabase, distribute: distributes, timeoutMs: 0, log }
+  const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distribute } = config
+  const wanted = { address: ddl, createDatabase, distribute, timeoutMs: 0, log }
   const version = await prepareSchema(wanted)
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(ddl, { name: 'collector', max: 2 })
@@ -147,6 +147,7 @@ async function openStorage(
     hotDays: config.COLLECTOR_HOT_DAYS,
     organizationRetention: config.COLLECTOR_ORGANIZATION_RETENTION_DAYS ?? new Map(),
     maxStorageBytes: storageLimit(config),
+    writers: config.COLLECTOR_WRITERS,
   }
   let search: SearchState = 'off'
   try {
@@ -158,8 +159,7 @@ async function openStorage(
     await sql.end({ timeout: 1 })
     throw error
   }
-  const writers = config.COLLECTOR_WRITERS
-  const storage = createStorage({ ...background, now, memory, redaction, writers })
+  const storage = createStorage({ ...background, now, memory, redaction })
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')

@@ -38,9 +38,9 @@ type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
  * Seals the keys of LLM connections, webhooks and triggers, the secrets of crews and repositories,
- * and what erasures look for, with the current SECRET_KEY_BASE, so that the previous one is no longer needed; the
- * key that signs receipts gets a follower. Safe to run again. Raises `invalid_configuration`
- * without a key, and `conflict` when some open with neither.
+ * and what erasures look for, with the current SECRET_KEY_BASE, so that the previous one is no
+ * longer needed; the key that signs receipts gets a follower. Safe to run again. Raises
+ * `invalid_configuration` without a key, and `conflict` when some open with neither.
  */
 export async function resealKeys(
   sql: Database,

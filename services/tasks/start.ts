@@ -27,6 +27,7 @@ import {
   tasksEnv,
 } from './env.ts'
 import type { FollowConfig } from './env.ts'
+import { ERASURE_TASKS } from './erasures.ts'
 import { printFlags, switchFlag } from './flags.ts'
 import { IMPORT_USAGE, importProject, readImportRequest } from './import-project.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
@@ -181,6 +182,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     },
   },
   ...BACKUP_TASKS,
+  ...ERASURE_TASKS,
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
     run: inCluster((source) => readEnv(bootstrapEnv, source), bootstrapSecrets),
@@ -191,7 +193,6 @@ const TASKS: Readonly<Record<string, Task>> = {
   },
 }
 
-/** Returns the exit code; nothing is 0. */
 type Use = (sql: Database, log: Log, args: readonly string[]) => Promise<number | void>
 
 interface DatabaseUse {
@@ -211,7 +212,6 @@ async function useDatabase({ source, args, waitSeconds, use }: DatabaseUse): Ret
   return withMigratedDatabase(database, (sql) => use(sql, log, args))
 }
 
-/** A task of a Job. */
 function onDatabase(summary: string, use: Use): Task {
   return { summary, run: (source, args) => useDatabase({ source, args, use }) }
 }

@@ -1,4 +1,5 @@
--- Traces that a legal hold keeps: neither deleted nor dropped with their day. The platform says which.
+-- Traces that a legal hold keeps: neither deleted nor dropped with their day. The platform says
+-- which.
 create table held_traces (
   hold_id uuid not null,
   organization text not null,

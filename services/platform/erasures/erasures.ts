@@ -9,7 +9,7 @@ export const ERASURES_MAX = 1000
 const EXAMPLES = 5
 
 /** How many things of a kind were found, and what became of them. */
-export interface FoundKind {
+interface FoundKind {
   readonly kind: string
   readonly found: number
   readonly erased: number
@@ -20,7 +20,7 @@ export interface FoundKind {
 }
 
 /** What is entered to order an erasure. */
-export interface ErasureFields {
+interface ErasureFields {
   /** In the words of those who order it; never the person's. */
   readonly name: string
   readonly needle: Needle
@@ -74,7 +74,7 @@ export async function findErasure(
   return found
 }
 
-/** Orders an erasure: workers look for what there is, and nothing is erased before a person says so. */
+/** Orders an erasure: workers look for what there is; nothing is erased before it is confirmed. */
 export async function createErasure(
   sql: Queryable,
   { seals, organizationId, createdBy }: Ordering,
@@ -82,7 +82,8 @@ export async function createErasure(
 ): Promise<Erasure> {
   const id = randomUUID()
   const sealed = seals.seal(needle.value, { id, organizationId })
-  await sql`insert into erasures ${sql({ id, organizationId, name, kind: needle.kind, sealed, createdBy })}`
+  const row = { id, organizationId, name, kind: needle.kind, sealed, createdBy }
+  await sql`insert into erasures ${sql(row)}`
   const created = await findErasure(sql, { id, organizationId })
   if (!created) throw new Error('The erasure that was created is not there.')
   return created
@@ -108,8 +109,8 @@ export async function confirmErasure(
   if (count > 0) return
   throw new AppError(
     'conflict',
-    'Only a plan is confirmed: what this erasure is to erase is still being looked for, or it was ' +
-      'confirmed already.',
+    'Only a plan is confirmed: what this erasure is to erase is still being looked for, or it ' +
+      'was confirmed already.',
   )
 }
 
@@ -123,7 +124,7 @@ export async function withdrawErasure(sql: Queryable, { id }: Pick<Erasure, 'id'
   )
 }
 
-/** Returns what erasures look for, sealed, of those after `afterId`; fewer than `limit` are the last. */
+/** Returns what erasures look for, sealed, after `afterId`; fewer than `limit` are the last. */
 export const listSealedNeedles = (
   sql: Queryable,
   { afterId, limit }: { readonly afterId: string; readonly limit: number },

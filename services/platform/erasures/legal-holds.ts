@@ -72,7 +72,8 @@ export async function readHold(
     throw new AppError('unprocessable', 'A text that a hold keeps has at least 3 characters.')
   }
   const id = value.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  const isKnown = isUuid(id) && (kind === 'trace' || (await isOf(sql, organizationId, kind, id)))
+  const isKnown =
+    isUuid(id) && (kind === 'trace' || (await isOf(sql, organizationId, { kind, id })))
   if (isKnown) return { name, kind, value: id }
   const known = kind === 'trace' ? 'A trace has an id of 32 hexadecimal digits' : NO_SUCH
   throw new AppError('unprocessable', `${known} (given: ${value}, of a ${kind}).`)
@@ -83,8 +84,7 @@ const NO_SUCH = 'Your organization has nothing with this id'
 async function isOf(
   sql: Queryable,
   organizationId: number,
-  kind: 'automation' | 'run',
-  id: string,
+  { kind, id }: { readonly kind: 'automation' | 'run'; readonly id: string },
 ): Promise<boolean> {
   const found =
     kind === 'run'

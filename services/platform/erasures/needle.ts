@@ -68,8 +68,8 @@ const FIRST_BEYOND_ASCII = 0x80
 
 /**
  * Returns a text in each way in which it may be stored, as patterns of `like` for what `lower`
- * returns: as it is, as JSON has it, and as JSON that is ASCII alone. In some locales `lower` leaves
- * letters beyond ASCII as they are, so those are there in both cases.
+ * returns: as it is, as JSON has it, and as JSON that is ASCII alone. In some locales `lower`
+ * leaves letters beyond ASCII as they are, so those are there in both cases.
  */
 export const patternsOf = (text: string): string[] =>
   patterns(text, (form) => {

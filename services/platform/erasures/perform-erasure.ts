@@ -38,13 +38,9 @@ interface Deps {
   readonly traces: PersonTraces | undefined
 }
 
-/** Holds while an erasure is to be looked for or carried out. */
-export const hasOpenErasures = (sql: Database | Transaction) => sql`
-  exists (select from erasures where state in ('finding', 'erasing'))`
-
 /**
- * Does a part of the erasure that was looked at the longest ago, and returns 1; 0 when there is none
- * or it has to wait. A part may be done twice, by two workers or after one was killed: the place of
+ * Does a part of the erasure that was looked at the longest ago, and returns 1; 0 when there is
+ * none or it has to wait. A part may be done twice, by two workers or after one was killed: the place of
  * the next part is written after it, and both find the same, and erase what is there.
  */
 export async function performErasure(sql: Database, deps: Deps): Promise<number> {
@@ -87,48 +83,59 @@ function openNeedle(seals: NeedleSeals, erasure: Erasure): Needle {
 const noteProblem = (sql: Database, { id }: Erasure, problem: string | null) => sql`
   update erasures set problem = ${problem} where id = ${id} and state <> 'erased'`
 
-/** Reads one page of one place. What only traces have is looked for in them alone. */
-async function findMore(sql: Database, { erasure, needle, traces }: Part): Promise<null> {
-  const { id, organizationId, place: at, after } = erasure
-  const place = PLACES[at]
-  let next: string | null = null
-  if (place) {
-    const isThere = needle.kind === 'text' || (needle.kind === 'user' && place.kind === 'run')
-    const page = isThere
-      ? await readPlace(sql, place, { organizationId, after, needle })
-      : undefined
-    await addItems(sql, id, { kind: place.kind, items: page?.found ?? [] })
-    next = page?.after ?? null
-  } else if (at === PLACES.length) {
-    const page = await traces?.find(organizationId, needle, after)
-    await addItems(sql, id, { kind: 'trace', items: page?.traceIds ?? [] })
-    next = page?.next ?? null
-  } else {
+/** Reads one page of one place, and notes where the next one begins. */
+async function findMore(sql: Database, part: Part): Promise<null> {
+  const { erasure } = part
+  const { id, place, after } = erasure
+  if (place > PLACES.length) {
     await addRelated(sql, erasure)
     await endSearch(sql, erasure)
     return null
   }
+  const { kind, items, next } = await readPage(sql, part)
+  await addItems(sql, id, { kind, items })
   await sql`
-    update erasures set place = ${next === null ? at + 1 : at}, after = ${next}
-    where id = ${id} and state = 'finding' and place = ${at}
+    update erasures set place = ${next === null ? place + 1 : place}, after = ${next}
+    where id = ${id} and state = 'finding' and place = ${place}
       and after is not distinct from ${after}`
   return null
+}
+
+interface FoundPage {
+  readonly kind: string
+  readonly items: readonly string[]
+  readonly next: string | null
+}
+
+/** Traces come behind the places. What only they have is looked for in them alone. */
+async function readPage(sql: Database, { erasure, needle, traces }: Part): Promise<FoundPage> {
+  const { organizationId, after } = erasure
+  const place = PLACES[erasure.place]
+  if (!place) {
+    const page = await traces?.find(organizationId, needle, after)
+    return { kind: 'trace', items: page?.traceIds ?? [], next: page?.next ?? null }
+  }
+  const isThere = needle.kind === 'text' || (needle.kind === 'user' && place.kind === 'run')
+  if (!isThere) return { kind: place.kind, items: [], next: null }
+  const page = await readPlace(sql, place, { organizationId, after, needle })
+  return { kind: place.kind, items: page.found, next: page.after ?? null }
 }
 
 /** The first search makes a plan; a later one that found nothing new ends the erasure. */
 async function endSearch(sql: Database, { id, place, pass }: Erasure): Promise<void> {
   await sql.begin(async (tx) => {
     const [ended] = await tx<Pick<Erasure, 'state' | 'name' | 'organizationId'>[]>`
-      update erasures e set place = 0, after = null, problem = null,
-        state = case when confirmed_at is null then 'planned'
-          when exists (
-            select from erasure_items where erasure_id = e.id and ended_at is null)
-            and pass < ${PASSES_MAX} then 'erasing'
-          else 'erased' end,
-        erased_at = case when confirmed_at is not null and (pass >= ${PASSES_MAX} or not exists (
-            select from erasure_items where erasure_id = e.id and ended_at is null)) then now() end
-      where id = ${id} and state = 'finding' and place = ${place} and pass = ${pass}
-      returning state, name, organization_id`
+      update erasures e set place = 0, after = null, problem = null, state = next.state,
+        erased_at = case when next.state = 'erased' then now() end
+      from (
+        select case when confirmed_at is null then 'planned'
+          when pass < ${PASSES_MAX} and exists (
+            select from erasure_items where erasure_id = ${id} and ended_at is null)
+            then 'erasing'
+          else 'erased' end as state
+        from erasures where id = ${id}) next
+      where id = ${id} and e.state = 'finding' and place = ${place} and pass = ${pass}
+      returning e.state, name, organization_id`
     if (ended?.state !== 'erased') return
     const counts = await tx<{ kind: string; erased: number; held: number }[]>`
       select kind, (count(*) filter (where ended_at is not null and not is_held))::int as erased,

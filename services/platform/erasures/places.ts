@@ -245,7 +245,8 @@ async function eraseBatchRows(tx: Transaction, { items }: Chosen): Promise<undef
   const batches = tx`${firsts(items)}::text[]::uuid[]`
   const rows = tx`
     select batch_id, position, inputs is not null as is_waiting from batch_rows
-    where batch_id = any (${batches}) and concat_ws('/', batch_id, position) = any (${items}::text[])`
+    where batch_id = any (${batches})
+      and concat_ws('/', batch_id, position) = any (${items}::text[])`
   // First the batch, as workers do that put its rows into the queue.
   await tx`select from batches where id = any (${batches}) order by id for update`
   await tx`

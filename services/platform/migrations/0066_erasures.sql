@@ -68,7 +68,7 @@ create table legal_holds (
 
 create index legal_holds_of_organization on legal_holds (organization_id, created_at desc);
 
--- True for a run that has a text anywhere. One plan for all runs, as of the other functions of days.
+-- True for a run that has a text anywhere. One plan for all runs, as of other functions of days.
 create function run_mentions(run executions, patterns text[]) returns boolean
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 begin

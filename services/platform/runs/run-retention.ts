@@ -40,7 +40,7 @@ export async function deleteExpiredRuns(
   })
 }
 
-/** Raises `conflict` when a hold keeps one of the runs of `executions e` that fulfil a condition. */
+/** Raises `conflict` when a hold keeps one of the runs, `executions e`, of a condition. */
 export async function refuseHeldRuns(
   sql: Queryable,
   which: ReturnType<Queryable>,

@@ -39,8 +39,8 @@ export interface LedgerPlan {
 }
 
 /**
- * Puts what was erased and held since a backup into a database that was filled from it, and erases it
- * there, before anything serves: by the ledger of the database that it replaces, or of the newest
+ * Puts what was erased and held since a backup into a database that was filled from it, and erases
+ * it there, before anything serves: by the ledger of the database that it replaces, or of the newest
  * backup that can be read. What the collector has erased, it deletes at its start.
  */
 export async function applyLedger(
@@ -135,7 +135,11 @@ async function merge(
   if (ledger.every(({ rows }) => rows.length === 0)) return
   // A backup of a release without these tables gets them now, and not at the next start.
   const sql = connectDatabase(address, { name: 'restore', max: 1 })
-  await migrate(sql, migrations, log).finally(() => sql.end({ timeout: 5 }))
+  try {
+    await migrate(sql, migrations, log)
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
   const session = await openCopyConnection(address, { name: 'restore' })
   try {
     await session.query('begin')

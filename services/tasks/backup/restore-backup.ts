@@ -39,9 +39,9 @@ interface Step {
 
 /**
  * Restores the databases of a backup: into those that are missing or empty, or in the place of
- * others, which are renamed and kept. What was erased since is erased there as well. All is checked before anything changes. Raises
- * `invalid_configuration` for keys that do not open what is sealed, `conflict` for a database in
- * use, and what a damaged backup raises.
+ * others, which are renamed and kept. What was erased since is erased there as well. All is checked
+ * before anything changes. Raises `invalid_configuration` for keys that do not open what is sealed,
+ * `conflict` for a database in use, and what a damaged backup raises.
  */
 export async function restoreBackup(plan: RestorePlan): Promise<void> {
   const { archive, print } = plan

@@ -32,6 +32,7 @@ const fields = {
     hint: 'Such as the number of the request. It stays in the audit: never the name of the person.',
     control: text({ max: NAME_MAX }),
     example: 'Request 2026-114',
+    isFixed: true,
   }),
   kind: field(v.picklist(NEEDLE_KINDS, `must be one of ${NEEDLE_KINDS.join(', ')}`), {
     label: 'Looks for',
@@ -41,6 +42,7 @@ const fields = {
       attribute: 'An attribute of spans: key=value',
     }),
     example: 'text',
+    isFixed: true,
   }),
   value: field(
     v.optional(
@@ -52,9 +54,10 @@ const fields = {
     ),
     {
       label: 'Which',
-      hint: 'Stored encrypted, and shown until it is erased. Capital letters do not count.',
+      hint: 'Stored encrypted and never shown again. Capital letters do not count.',
       control: { ...text({ max: VALUE_MAX }), isSecret: true },
       example: 'ada@example.com',
+      isFixed: true,
       facts: () => ({}),
     },
   ),

@@ -28,6 +28,7 @@ const fields = {
     hint: 'Such as the number of the case',
     control: text({ max: NAME_MAX }),
     example: 'Case 2026-07',
+    isFixed: true,
   }),
   kind: field(v.picklist(HOLD_KINDS, `must be one of ${HOLD_KINDS.join(', ')}`), {
     label: 'Keeps',
@@ -39,12 +40,14 @@ const fields = {
       text: 'What has a text',
     }),
     example: 'text',
+    isFixed: true,
   }),
   value: field(nameText(VALUE_MAX), {
     label: 'Which',
     hint: 'The id of the automation, the run, the trace or the user, or the text',
     control: text({ max: VALUE_MAX }),
     example: 'contract 4711',
+    isFixed: true,
   }),
 }
 

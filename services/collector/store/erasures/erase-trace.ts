@@ -132,8 +132,8 @@ async function carryOut(
 
 /**
  * Carries out the erasures that were not carried out to the end, and those of a ledger that was put
- * into a restored database: before anything is read there. One that fails is logged, and tried again
- * at the next start.
+ * into a restored database: before anything is read there. One that fails is logged, and tried
+ * again at the next start.
  */
 export async function finishErasures(
   sql: Database,

@@ -5,7 +5,7 @@ import type { ColdDays } from '../archive/cold-days.ts'
 import { findArchived } from '../archive/find-archived.ts'
 
 /** What is looked for: a text, a user or an attribute. */
-export interface Mention {
+interface Mention {
   /** The text in each way in which it may be stored, as `like` has it, in lower case. */
   readonly patterns: readonly string[]
   /** Likewise within bytes, as `encode(…, 'escape')` shows them. */

@@ -70,7 +70,11 @@ describe('the ledger of erasures', () => {
   beforeAll(async () => {
     await eraseToday()
     const path = fileOf(NEWER, 'main')
-    await writeDump(archive, path, dumpDatabase(parseAddress(today.url), () => {}))
+    await writeDump(
+      archive,
+      path,
+      dumpDatabase(parseAddress(today.url), () => {}),
+    )
     await writeManifest(archive, NEWER, {
       format: 1,
       createdAt: new Date().toISOString(),

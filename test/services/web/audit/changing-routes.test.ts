@@ -126,6 +126,14 @@ const ofFailed =
     return send(path)
   }
 
+/** Does something with the plan of an erasure. */
+const ofPlan =
+  (send: Send): Send =>
+  async (path) => {
+    await platform.sql`update erasures set state = 'planned' where state = 'finding'`
+    return send(path)
+  }
+
 const yank =
   (method: string, which: () => string): Send =>
   async (path) =>
@@ -189,6 +197,8 @@ const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY
 const ALERT = { name: 'Fails', watches: 'failure_share', threshold: '20' }
 const ALERT_FORM = { ...ALERT, window: '1h', for_minutes: '0', minimum: '1' }
 const ALERT_BY_API = { ...ALERT, threshold: 20 }
+const ERASURE = { name: 'Request 7', kind: 'text', value: 'ada@example.com' }
+const HOLD = { name: 'Case 1', kind: 'text', value: 'contract' }
 const PRICE_FORM = { name: 'Contract', models: 'gpt-4o', input: '2', output: '8' }
 const PRICE_BY_API = { name: 'By API', models: ['gpt-4o'], input: 2, output: 8 }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
@@ -294,6 +304,16 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
   'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
+  'POST /erasures': form(ERASURE),
+  'POST /erasures/:erasureId/confirm': ofPlan(form()),
+  'POST /designer/v2/erasures': json('POST', ERASURE),
+  'POST /designer/v2/erasures/:erasureId/confirm': ofPlan(json('POST')),
+  'POST /erasures/:erasureId/delete': form(),
+  'DELETE /designer/v2/erasures/:erasureId': json('DELETE'),
+  'POST /legal-holds': form(HOLD),
+  'POST /legal-holds/:legalHoldId/delete': form(),
+  'POST /designer/v2/legal-holds': json('POST', HOLD),
+  'DELETE /designer/v2/legal-holds/:legalHoldId': json('DELETE'),
   'POST /prices': form(PRICE_FORM),
   'POST /prices/:priceId': form({ ...PRICE_FORM, name: 'Contract of 2027' }),
   'POST /prices/:priceId/delete': form(),
@@ -753,6 +773,14 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   workloadRuleId: () => firstOf(platform.sql`select id from workload_rules`),
   alertId: () => firstOf(platform.sql`select id from alerts`),
   priceId: () => firstOf(platform.sql`select id from model_prices`),
+  legalHoldId: () => firstOf(platform.sql`select id from legal_holds`),
+  erasureId: async (route) => {
+    if (!route.endsWith('/confirm'))
+      await platform.sql`
+        update erasures set state = 'planned', confirmed_at = null, confirmed_by = null
+        where id = (select id from erasures order by created_at limit 1)`
+    return firstOf(platform.sql`select id from erasures where confirmed_at is null`)
+  },
   caseSetId: () => firstOf(platform.sql`select id from case_sets order by size desc`),
   caseId: () => firstOf(platform.sql`select id from cases`),
   gateId: () => firstOf(platform.sql`select id from gates`),

@@ -274,6 +274,10 @@ async function addBatches(): Promise<void> {
   await failBatches(platform.sql)
 }
 
+/** Makes what is ordered a plan, which is confirmed and may be withdrawn. */
+const makePlans = (): Promise<unknown> => platform.sql`
+  update erasures set state = 'planned', confirmed_at = null, confirmed_by = null`
+
 /** Does all that can be done with a row, with a form for each. */
 async function useByPage(noun: Noun): Promise<void> {
   const { can, actions } = noun
@@ -282,7 +286,9 @@ async function useByPage(noun: Noun): Promise<void> {
   if (can.create) await send(path, typed)
   const one = `${path}/${String((await lastOf(noun))['id'])}`
   if (can.change) await send(one, typed)
+  await makePlans()
   for (const [name] of actions) await send(`${one}/${name}`, new URLSearchParams())
+  await makePlans()
   if (can.remove) await send(`${one}/delete`, new URLSearchParams())
 }
 
@@ -293,7 +299,9 @@ async function useByApi(noun: Noun): Promise<void> {
   const last = await lastOf(noun)
   const one = `${path}/${String(last['id'])}`
   if (can.change) await call('PUT', one, { ...examplesOf(noun), ...fixedOf(fields, last) })
+  await makePlans()
   for (const [name] of actions) await call('POST', `${one}/${name}`)
+  await makePlans()
   if (can.remove) await call('DELETE', one)
 }
 

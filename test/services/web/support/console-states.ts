@@ -182,6 +182,10 @@ export function pathsOf(
     ['workload rule', `${automation}/workload-rules/${ids.workloadRule}`],
     ['alerts', '/alerts'],
     ['alert', `/alerts/${ids.alert}`],
+    ['erasures', '/erasures'],
+    ['erasure', `/erasures/${ids.erasure}`],
+    ['legal holds', '/legal-holds'],
+    ['legal hold', `/legal-holds/${ids.legalHold}`],
     ['replays', `${automation}/replays`],
     ['replay', `${automation}/replays/${ids.replay}`],
     ['sets of cases', `${automation}/case-sets`],
@@ -247,6 +251,8 @@ interface Ids {
   /** Which is not started. */
   readonly batch: string
   readonly alert: string
+  readonly erasure: string
+  readonly legalHold: string
   readonly webhook: string
   readonly message: string
   readonly trigger: string
@@ -295,6 +301,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     ...(await seedEvaluation(platform)),
     batch: await seedBatch(platform),
     alert: await seedAlert(platform),
+    ...(await seedErasure(platform)),
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     ...(await seedTrigger(platform)),
@@ -391,6 +398,24 @@ async function seedAlert({ sql, acme }: Platform): Promise<string> {
       'kickoff_id', id, 'automation_id', ${acme.research.automationId}::text))
     from executions where deployment_id = ${acme.research.id}`
   return alert
+}
+
+/** An erasure that found a run and its trace, and a hold. */
+async function seedErasure({ sql, acme }: Platform): Promise<Pick<Ids, 'erasure' | 'legalHold'>> {
+  const [{ erasure }] = await sql<[{ erasure: string }]>`
+    insert into erasures (organization_id, name, kind, sealed, state, created_by)
+    values (${acme.organizationId}, 'Request 7', 'text', '\\x00', 'planned', 'Ada')
+    returning id as erasure`
+  await sql`
+    insert into erasure_items (erasure_id, kind, item)
+    select ${erasure}, kind, id from (
+      select id from executions where deployment_id = ${acme.research.id} limit 1) run,
+      unnest(array['run', 'trace']) as kind`
+  const [{ legalHold }] = await sql<[{ legalHold: string }]>`
+    insert into legal_holds (organization_id, name, kind, value, patterns, problem, created_by)
+    values (${acme.organizationId}, 'Case 1', 'text', 'contract', '{%contract%}',
+      'The trace collector does not answer.', 'Ada') returning id as legal_hold`
+  return { erasure, legalHold }
 }
 
 /** A webhook that is paused, with a message that failed. */

@@ -115,6 +115,8 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     gateId: ids.gate,
     batchId: ids.batch,
     alertId: ids.alert,
+    erasureId: ids.erasure,
+    legalHoldId: ids.legalHold,
     priceId: acme.research.automationId,
     size: 1,
     llmConnectionId: ids.connection,
