@@ -40,8 +40,8 @@ interface Deps {
 
 /**
  * Does a part of the erasure that was looked at the longest ago, and returns 1; 0 when there is
- * none or it has to wait. A part may be done twice, by two workers or after one was killed: the place of
- * the next part is written after it, and both find the same, and erase what is there.
+ * none or it has to wait. A part may be done twice, by two workers or after one was killed: where
+ * the next part begins is written after it, and both find the same, and erase what is there.
  */
 export async function performErasure(sql: Database, deps: Deps): Promise<number> {
   const [due] = await sql<Pick<Erasure, 'id' | 'organizationId'>[]>`

@@ -40,8 +40,8 @@ export interface LedgerPlan {
 
 /**
  * Puts what was erased and held since a backup into a database that was filled from it, and erases
- * it there, before anything serves: by the ledger of the database that it replaces, or of the newest
- * backup that can be read. What the collector has erased, it deletes at its start.
+ * it there, before anything serves: by the ledger of the database that it replaces, or of the
+ * newest backup that can be read. What the collector has erased, it deletes at its start.
  */
 export async function applyLedger(
   { name, address, migrations }: BackupDatabase,

@@ -149,6 +149,7 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
     about,
     icon: 'person',
     form: 'Order',
+    saved: 'The erasure is ordered. Workers look for what there is; nothing is erased yet.',
     end: ['Withdraw', 'withdrawn'],
     deleted: 'The order is withdrawn. Nothing was erased.',
     deletes: 'Nothing is erased.',

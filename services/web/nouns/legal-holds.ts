@@ -92,6 +92,7 @@ export const legalHolds = resource<Organization, HoldFields, LegalHold, typeof f
     about: 'A hold keeps data from erasure, retention and deletion until it is lifted.',
     icon: 'flag',
     form: 'Hold',
+    saved: 'The hold applies.',
     end: ['Lift', 'lifted'],
     deleted: 'The hold is lifted. What is older than the retention is deleted within the hour.',
     deletes: 'What it kept can be erased and deleted, and is once it is older than the retention.',

@@ -279,6 +279,24 @@ describe.skipIf(citusUrl !== undefined)('archived days', () => {
     await release()
   })
 
+  it('are looked through for the text of a person, in any part of a span', async () => {
+    const found: string[] = []
+    for (let after: string | null | undefined; after !== null;) {
+      const authorization = await authorizationOf({ scopes: ['traces:read'], organization: A })
+      const response = await fetch(`${harness.collector.url}/api/mentions`, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: JSON.stringify({ patterns: ['%session where is the okapi%'], after }),
+      })
+      const page = (await response.json()) as { trace_ids: string[]; next: string | null }
+      found.push(...page.trace_ids.map((id) => id.replaceAll('-', '')))
+      after = page.next
+    }
+    expect(found).toContain(idOf(traces.old))
+    expect(found).not.toContain(idOf(traces.older))
+    await release()
+  })
+
   it('lose a trace that is deleted, in their files and in the search', async () => {
     const remove = async (organization: string): Promise<number> => {
       const authorization = await authorizationOf({ scopes: ['traces:delete'], organization })
