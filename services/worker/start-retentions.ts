@@ -3,9 +3,6 @@ import { deleteExpiredChanges } from '../platform/alerts/alerts.ts'
 import { deleteExpiredAudit, forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import { forgetCalls } from '../platform/automations/api-calls.ts'
-import { applyHolds } from '../platform/erasures/legal-holds.ts'
-import { createNeedleSeals } from '../platform/erasures/needle.ts'
-import { performErasure } from '../platform/erasures/perform-erasure.ts'
 import { deleteUnusedFiles } from '../platform/runs/input-files.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
 import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
@@ -14,14 +11,11 @@ import { deleteEndedWorkloadTokens } from '../platform/workloads/workload-tokens
 import { keepTurning } from '../shared/keep-turning.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
-import { openTraceHolds } from '../shared/trace-holds.ts'
 import type { workerEnv } from './env.ts'
-import { openPersonTraces } from './person-traces.ts'
 import { startRetention } from './retention.ts'
 
 const RUN_DAYS_MS = 3_600_000
 const AUDIT_MS = 5000
-const ERASURES_MS = 5000
 
 interface Retentions {
   readonly config: v.InferOutput<typeof workerEnv>
@@ -62,25 +56,9 @@ export function startRetentions({ config, log, sql, onExpired }: Retentions) {
   const tokens = { of: 'tokens of workloads', expire: () => deleteEndedWorkloadTokens(sql) }
   const workloads = startRetention({ ...tokens, onDeleted: () => {}, log })
   const kept = [runs, files, audit, calls, deliveries, alerts, workloads]
-  const all = [startRunDays(sql, log, days), ...kept, ...startErasures({ config, log, sql })]
+  const all = [startRunDays(sql, log, days), ...kept]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
-}
-
-/** Looks for what is to be erased, erases it, and puts traces under holds; a part at a time. */
-function startErasures({ config, log, sql }: Omit<Retentions, 'onExpired'>) {
-  const { COLLECTOR_URL: collectorUrl, COLLECTOR_JWT_SECRET: secret } = config
-  const seals = createNeedleSeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
-  const collector =
-    collectorUrl && secret ? ({ collectorUrl, secret, service: 'worker' } as const) : undefined
-  const traces = collector && openPersonTraces(collector)
-  const erase = () => performErasure(sql, { seals, traces })
-  const every = { everyMs: ERASURES_MS, log }
-  const erasures = keepTurning({ name: 'erasing people', turn: erase, ...every })
-  if (!traces) return [erasures]
-  const holds = openTraceHolds(collector)
-  const hold = () => applyHolds(sql, { holds, traces })
-  return [erasures, keepTurning({ name: 'putting traces under holds', turn: hold, ...every })]
 }
 
 /** Writes the entries of the audit into the log of this worker, soon after they were made. */

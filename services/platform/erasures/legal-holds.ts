@@ -117,6 +117,13 @@ export async function liftHold(sql: Queryable, { id }: Pick<LegalHold, 'id'>): P
   await sql`delete from legal_holds where id = ${id}`
 }
 
+const isDue = (sql: Queryable) => sql`(
+  applied_at is null or applied_at < now() - make_interval(hours => ${AGAIN_HOURS}))`
+
+/** Holds while a hold has traces that it may not have been put over. */
+export const hasDueHolds = (sql: Queryable) => sql`
+  exists (select from legal_holds where ${isDue(sql)})`
+
 /**
  * Puts some traces of the hold that was looked at the longest ago under it, and returns 1; 0 when
  * there is none. Each hold begins anew after some hours.
@@ -128,7 +135,7 @@ export async function applyHolds(
   const [hold] = await sql<LegalHold[]>`
     update legal_holds set looked_at = clock_timestamp() where id = (
       select id from legal_holds
-      where applied_at is null or applied_at < now() - make_interval(hours => ${AGAIN_HOURS})
+      where ${isDue(sql)}
       order by looked_at limit 1 for update skip locked)
     returning ${columns(sql)}`
   if (!hold) return 0

@@ -1,7 +1,6 @@
 import { AppError, toError } from '../../shared/errors.ts'
-import type { Database, Transaction } from '../../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { PLATFORM, writeAudit } from '../audit/audit.ts'
-import { findErasure } from './erasures.ts'
 import type { Erasure } from './erasures.ts'
 import { addItems, addRelated, readPlace, soughtOf } from './find-person.ts'
 import type { Needle, NeedleSeals } from './needle.ts'
@@ -10,7 +9,7 @@ import type { Chosen } from './places.ts'
 
 /** Items that one transaction erases, and traces that are deleted in one turn. */
 const ITEMS = 50
-const TRACES = 20
+const TRACES = 5
 /** What arrives while it is erased is looked for so often, at the most. */
 const PASSES_MAX = 3
 const PROBLEM_MAX = 1000
@@ -38,18 +37,21 @@ interface Deps {
   readonly traces: PersonTraces | undefined
 }
 
+/** Holds while an erasure is to be looked for or carried out. */
+export const hasOpenErasures = (sql: Queryable) => sql`
+  exists (select from erasures where state in ('finding', 'erasing'))`
+
 /**
  * Does a part of the erasure that was looked at the longest ago, and returns 1; 0 when there is
  * none or it has to wait. A part may be done twice, by two workers or after one was killed: where
  * the next part begins is written after it, and both find the same, and erase what is there.
  */
 export async function performErasure(sql: Database, deps: Deps): Promise<number> {
-  const [due] = await sql<Pick<Erasure, 'id' | 'organizationId'>[]>`
+  const [erasure] = await sql<OpenErasure[]>`
     update erasures set looked_at = clock_timestamp() where id = (
       select id from erasures where state in ('finding', 'erasing')
       order by looked_at limit 1 for update skip locked)
-    returning id, organization_id`
-  const erasure = due && (await findErasure(sql, due))
+    returning id, organization_id, name, kind, sealed, state, place, after, pass, problem`
   if (!erasure) return 0
   try {
     const needle = openNeedle(deps.seals, erasure)
@@ -65,12 +67,18 @@ export async function performErasure(sql: Database, deps: Deps): Promise<number>
   }
 }
 
+/** Without what was found, which may be much. */
+type OpenErasure = Omit<
+  Erasure,
+  'found' | 'createdAt' | 'createdBy' | 'confirmedAt' | 'confirmedBy' | 'erasedAt'
+>
+
 interface Part extends Deps {
-  readonly erasure: Erasure
+  readonly erasure: OpenErasure
   readonly needle: Needle
 }
 
-function openNeedle(seals: NeedleSeals, erasure: Erasure): Needle {
+function openNeedle(seals: NeedleSeals, erasure: OpenErasure): Needle {
   const value = seals.open(erasure.sealed, erasure)
   if (value !== undefined) return { kind: erasure.kind, value }
   throw new AppError(
@@ -80,7 +88,7 @@ function openNeedle(seals: NeedleSeals, erasure: Erasure): Needle {
   )
 }
 
-const noteProblem = (sql: Database, { id }: Erasure, problem: string | null) => sql`
+const noteProblem = (sql: Database, { id }: OpenErasure, problem: string | null) => sql`
   update erasures set problem = ${problem} where id = ${id} and state <> 'erased'`
 
 /** Reads one page of one place, and notes where the next one begins. */
@@ -122,7 +130,7 @@ async function readPage(sql: Database, { erasure, needle, traces }: Part): Promi
 }
 
 /** The first search makes a plan; a later one that found nothing new ends the erasure. */
-async function endSearch(sql: Database, { id, place, pass }: Erasure): Promise<void> {
+async function endSearch(sql: Database, { id, place, pass }: OpenErasure): Promise<void> {
   await sql.begin(async (tx) => {
     const [ended] = await tx<Pick<Erasure, 'state' | 'name' | 'organizationId'>[]>`
       update erasures e set place = 0, after = null, problem = null, state = next.state,
@@ -159,10 +167,12 @@ async function endSearch(sql: Database, { id, place, pass }: Erasure): Promise<v
 async function eraseMore(sql: Database, part: Part): Promise<string | null> {
   const { erasure, needle, traces } = part
   const { id, organizationId } = erasure
-  const kinds = await sql<{ kind: string; items: number }[]>`
-    select kind, count(*)::int as items from erasure_items
-    where erasure_id = ${id} and ended_at is null group by kind`
-  const left = new Set(kinds.map(({ kind }) => kind))
+  const kinds = [...PLACES.map(({ kind }) => kind), 'trace']
+  const open = await sql<{ kind: string }[]>`
+    select kind from unnest(${kinds}::text[]) as k (kind) where exists (
+      select from erasure_items
+      where erasure_id = ${id} and erasure_items.kind = k.kind and ended_at is null)`
+  const left = new Set(open.map(({ kind }) => kind))
   for (const { kind } of PLACES.filter((place) => left.has(place.kind))) {
     const { ended, again } = await sql.begin((tx) =>
       eraseItems(tx, { id, organizationId, kind, ...soughtOf(needle), isRestored: false }),
@@ -195,7 +205,7 @@ async function eraseItems(
   const rows = await tx<{ item: string }[]>`
     select item from erasure_items
     where erasure_id = ${id} and kind = ${kind} and ended_at is null
-    order by random() limit ${ITEMS} for update skip locked`
+    limit ${ITEMS} for update skip locked`
   const items = rows.map(({ item }) => item)
   if (!place || items.length === 0) return { ended: 0, again: 0 }
   const raw = (text: string) => tx.unsafe(text)
@@ -222,7 +232,7 @@ async function eraseItems(
 
 async function eraseTraces(
   sql: Database,
-  { id, organizationId }: Erasure,
+  { id, organizationId }: OpenErasure,
   traces: PersonTraces | undefined,
 ): Promise<void> {
   const rows = await sql<{ item: string; isHeld: boolean }[]>`
