@@ -48,6 +48,7 @@ import { createWorkerMetrics } from './run/metrics.ts'
 import type { WorkerMetrics } from './run/metrics.ts'
 import { listChores, startChores } from './start-chores.ts'
 import type { Lane } from './start-chores.ts'
+import { startErasures } from './start-erasures.ts'
 import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { shareConnections } from './run/resolve-models.ts'
@@ -143,7 +144,9 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   const replays = startReplays({ sql, log, ...crews })
   const models = { readVariable: readerOf(source), oauth: oauthServiceOf(config) }
   const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
+  const erasures = startErasures({ config, log, sql })
   const lanes: readonly Lane[] = [
+    ...erasures.lanes,
     { name: 'webhooks', isDue: hasDueLines, wake: webhooks.wake },
     { name: 'replays', isDue: hasDueReplays, wake: replays.wake },
     { name: 'evaluations', isDue: hasDueCases, wake: evaluations.wake },
@@ -153,7 +156,7 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
     lanes,
     async stop(drainMs: number): Promise<void> {
       const drained = [webhooks, replays, evaluations].map((each) => each.stop(drainMs))
-      await Promise.all([...drained, retention.stop(), pulls.stop()])
+      await Promise.all([...drained, retention.stop(), pulls.stop(), erasures.stop()])
     },
   }
 }
