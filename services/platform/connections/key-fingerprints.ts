@@ -98,6 +98,7 @@ const SEALED: Readonly<
     ['source_repositories', 'sealed_credential'],
     ['source_repositories', 'sealed_webhook_secret'],
     ['receipt_keys', 'sealed_key'],
+    ['erasures', 'sealed'],
   ],
   OAUTH_ENCRYPTION_KEY: [
     ['oauth_connections', 'access_token'],

@@ -41,10 +41,7 @@ export async function deleteExpiredRuns(
 }
 
 /** Raises `conflict` when a hold keeps one of the runs, `executions e`, of a condition. */
-export async function refuseHeldRuns(
-  sql: Queryable,
-  which: ReturnType<Queryable>,
-): Promise<void> {
+export async function refuseHeldRuns(sql: Queryable, which: ReturnType<Queryable>): Promise<void> {
   const held = await sql`
     select from executions e where ${which} and organization_id in (
       select organization_id from legal_holds) and run_is_held(e) limit 1`
