@@ -80,16 +80,10 @@ export async function start(
   const traceTokens =
     collector && openTraceTokens(collector, config.COLLECTOR_PUBLIC_URL ?? collector.collectorUrl)
   const sendPrices = collector && openOwnPrices(collector)
+  const traceHolds = collector && openTraceHolds(collector)
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
-  const app = createApp({
-    ...facts,
-    stopping: stopping.signal,
-    spans,
-    traces,
-    traceTokens,
-    sendPrices,
-    traceHolds: collector && openTraceHolds(collector),
-  })
+  const calls = { spans, traces, traceTokens, sendPrices, traceHolds }
+  const app = createApp({ ...facts, ...calls, stopping: stopping.signal })
   const mailer = openMailer(config)
   const baseUrl = config.PLATFORM_BASE_URL
   const mails = mailer && startAlertMails({ sql, log, mailer, baseUrl })

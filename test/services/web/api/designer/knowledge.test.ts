@@ -31,7 +31,7 @@ let draft: string
 
 const call = async (
   path: string,
-  init: RequestInit & { headers?: Record<string, string> } = {},
+  init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {},
   as = token,
 ) =>
   platform.app.request(`${BASE_URL}/designer/v2${path}`, {
