@@ -93,7 +93,7 @@ export default defineConfig({
       },
     ],
     reporters: [new ByRoom(), ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : [])],
-    setupFiles: ['test/support/say-how-busy.ts'],
+    setupFiles: ['test/support/watch-files.ts'],
     // What an earlier run has compiled is read again, not compiled.
     experimental: { fsModuleCache: true },
     // Waiting ends with the event; these end what hangs, on a machine that others keep busy too.

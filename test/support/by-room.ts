@@ -57,7 +57,10 @@ export class ByRoom extends DefaultReporter {
   ): void {
     super.onTestRunEnd(modules, errors, reason)
     const tests = modules.flatMap((module) => [...module.children.allTests()])
-    if (this.isLarge) this.list('The slowest files, with their waits', this.slowest(modules))
+    if (this.isLarge) {
+      this.list('The slowest files, with their waits', this.slowest(modules, secondsOf))
+      this.list('The files that worked most, each for one core', this.slowest(modules, coreSecondsOf))
+    }
     const skipped = tests.filter((test) => test.result().state === 'skipped')
     if (this.isLarge && skipped.length > 0) {
       this.list(`${skipped.length} tests were skipped`, [...this.reasons, LONG_FORM])
@@ -72,13 +75,14 @@ export class ByRoom extends DefaultReporter {
     )
   }
 
-  private slowest(modules: readonly TestModule[]): readonly string[] {
-    const secondsOf = (module: TestModule): number =>
-      (module.diagnostic().duration + module.diagnostic().collectDuration) / 1000
+  private slowest(
+    modules: readonly TestModule[],
+    measure: (module: TestModule) => number,
+  ): readonly string[] {
     return modules
-      .toSorted((a, b) => secondsOf(b) - secondsOf(a))
+      .toSorted((a, b) => measure(b) - measure(a))
       .slice(0, SLOWEST)
-      .map((each) => `${secondsOf(each).toFixed(1).padStart(5)} s  ${this.relative(each.moduleId)}`)
+      .map((each) => `${measure(each).toFixed(1).padStart(5)} s  ${this.relative(each.moduleId)}`)
   }
 
   private list(title: string, lines: readonly string[]): void {
@@ -99,3 +103,8 @@ export class ByRoom extends DefaultReporter {
     return room
   }
 }
+
+const secondsOf = (module: TestModule): number =>
+  (module.diagnostic().duration + module.diagnostic().collectDuration) / 1000
+
+const coreSecondsOf = (module: TestModule): number => module.meta().coreSeconds ?? 0
