@@ -59,7 +59,7 @@ export class ByRoom extends DefaultReporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     if (this.isLarge) {
       this.list('The slowest files, with their waits', this.slowest(modules, secondsOf))
-      this.list('The files that worked most, each for one core', this.slowest(modules, coreSecondsOf))
+      this.list('The files that worked most', this.slowest(modules, coreSecondsOf))
     }
     const skipped = tests.filter((test) => test.result().state === 'skipped')
     if (this.isLarge && skipped.length > 0) {

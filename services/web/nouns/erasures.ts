@@ -54,7 +54,7 @@ const fields = {
     ),
     {
       label: 'Which',
-      hint: 'Stored encrypted and never shown again. Capital letters do not count.',
+      hint: 'Stored encrypted and never shown again. Upper and lower case are the same.',
       control: { ...text({ max: VALUE_MAX }), isSecret: true },
       example: 'ada@example.com',
       isFixed: true,
@@ -141,6 +141,9 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
       text: 'Erase what was found',
       past: 'confirmed',
       done: 'It is being erased. This page shows how far it is.',
+      asks:
+        'What was found goes for good, here and in later restores of a backup. ' +
+        'What comes meanwhile is looked for, too.',
       isOffered: ({ state }) => state === 'planned',
       does: ({ sql, actor }, row) => confirmErasure(sql, row, actor.name),
     },

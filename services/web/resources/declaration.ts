@@ -131,6 +131,8 @@ export interface Action<Owner, Row> {
   readonly makesSecret?: true
   /** The action that takes it back. */
   readonly undo?: string
+  /** What comes of it, for one that nothing takes back: people are asked first. */
+  readonly asks?: string
   /** Returns false while the button would do nothing. @default true */
   readonly isOffered?: (row: Row) => boolean
   readonly does: (call: Call<Owner>, row: Row) => Promise<Outcome | void>

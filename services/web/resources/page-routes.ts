@@ -12,7 +12,8 @@ import type { Call, Declaration, Done, Fields, Identified, Reader, Shown } from 
 import { endOf, namesOf } from './names.ts'
 import { createChanges, createFinder } from './operations.ts'
 import type { Found } from './operations.ts'
-import { deletePage, listPage, listPath, rowPage, secretPage, VERSION } from './pages.ts'
+import { listPage, listPath, questionPage, rowPage, secretPage, VERSION } from './pages.ts'
+import type { Asked } from './pages.ts'
 import { pathsOf } from './rights.ts'
 import { readForm, typedOf, versionOf, withFixed } from './values.ts'
 
@@ -28,8 +29,7 @@ export const resourcePages =
     const show = createViews(declaration, deps)
     const routes = new Hono<SignedIn>()
     const having = (verb: unknown) => (verb ? routes : new Hono<SignedIn>())
-    const isOfPlatform = rights.read === 'platform-admin'
-    const session = (isOfPlatform ? requireAdministrator : requireSession)(deps)
+    const session = (rights.read === 'platform-admin' ? requireAdministrator : requireSession)(deps)
     const form = requireForm(deps.config.PLATFORM_BASE_URL)
     const mayRead = declareRight(rights.read)
     const mayChange = declareRight(rights.change)
@@ -66,9 +66,12 @@ export const resourcePages =
       })
     }
 
-    having(verbs.remove).get(`${one}/delete`, mayChange, session, async (c) =>
-      show.question(c, await finder.find(c, askerOf(c))),
-    )
+    for (const asked of questionsOf(declaration)) {
+      routes.get(`${one}/${asked[0]}`, mayChange, session, async (c) =>
+        show.question(c, await finder.find(c, askerOf(c)), asked),
+      )
+    }
+
     having(verbs.remove).post(`${one}/delete`, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
       const problem = await takeForm(async () => changes.remove(c.var, found))
@@ -76,6 +79,17 @@ export const resourcePages =
     })
     return routes
   }
+
+/** What people are asked before it is done. */
+function questionsOf<Owner, Row extends Identified>(shown: Shown<Owner, Row>): readonly Asked[] {
+  const { verbs, actions, words } = shown
+  const asked = Object.entries(actions).map(([name, each]) => [name, each.text, each.asks] as const)
+  const [end] = endOf(shown)
+  return [
+    ...(verbs.remove ? [['delete', end, words.deletes] as const] : []),
+    ...asked.filter(([, , asks]) => asks !== undefined),
+  ]
+}
 
 /** Returns what people are told when something is done with a row, by its name in addresses. */
 function noticesOf<Owner, Row extends Identified>(
@@ -151,9 +165,9 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       )
     },
 
-    question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>) {
+    question(c: Context<SignedIn>, { call: { owner }, row }: Found<Owner, Row>, asked: Asked) {
       const at = { session: c.var.session, owner, row, path: pathOf(owner, row) }
-      return c.html(deletePage(declaration, at))
+      return c.html(questionPage(declaration, at, asked))
     },
 
     deleted: (c: Context<SignedIn>, { call: { owner } }: Found<Owner, Row>) =>

@@ -159,31 +159,36 @@ function buttons<Owner, Row extends Identified>(
   const [end] = endOf(shown)
   const mayGo = verbs.remove && (isRemovable?.(row) ?? true)
   const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered?.(row) ?? true)
-  return html`${offered.map(
-    ([name, { text }]) =>
-      html`<form method="post" action="${path}/${name}">
-        ${csrfField(session.csrfToken)}
-        <button class="button">${text}</button>
-      </form>`,
+  return html`${offered.map(([name, { text, asks }]) =>
+    asks
+      ? html`<a class="button danger" href="${path}/${name}">${text}</a>`
+      : html`<form method="post" action="${path}/${name}">
+          ${csrfField(session.csrfToken)}
+          <button class="button">${text}</button>
+        </form>`,
   )}
   ${mayGo ? html`<a class="button danger" href="${path}/delete">${end}</a>` : ''}`
 }
 
-/** The question before a row is deleted. */
-export function deletePage<Owner, Row extends Identified>(
+/** What is asked about: its place below the row, its verb, and what comes of it. */
+export type Asked = readonly [place: string, verb: string, consequence: string | undefined]
+
+/** The question before a row is deleted, or something is done that nothing takes back. */
+export function questionPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   view: Owned<Owner> & { readonly row: Row },
+  [place, verb, consequence = '']: Asked,
 ): Html {
-  const { kind, under, words } = shown
+  const { kind, under } = shown
   const { session, path, row } = view
-  const [verb] = endOf(shown)
+  const object = place === 'delete' ? ` the ${namesOf(kind).noun}` : ':'
   return confirmPage({
     session,
     current: under.current,
     crumbs: crumbsTo(shown, view),
-    question: `${verb} the ${namesOf(kind).noun} ${shown.name(row)}?`,
-    consequence: words.deletes ?? '',
-    action: `${path}/delete`,
+    question: `${verb}${object} ${shown.name(row)}?`,
+    consequence,
+    action: `${path}/${place}`,
     verb,
     back: path,
   })

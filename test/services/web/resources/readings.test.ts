@@ -32,7 +32,7 @@ interface Noun {
   readonly end: string
   readonly fields: Fields
   readonly can: Readonly<Record<'create' | 'change' | 'remove', boolean>>
-  readonly actions: readonly (readonly [name: string, past: string])[]
+  readonly actions: readonly (readonly [name: string, past: string, asks?: string])[]
 }
 
 const read: Reader<Noun> = ({ kind, under, fields, verbs, actions, words }) => ({
@@ -46,7 +46,7 @@ const read: Reader<Noun> = ({ kind, under, fields, verbs, actions, words }) => (
   pages: pathsOf({ kind, under }, 'pages').list,
   end: endOf({ words })[1],
   fields,
-  actions: Object.entries(actions).map(([name, { past }]) => [name, past]),
+  actions: Object.entries(actions).map(([name, { past, asks }]) => [name, past, asks]),
 })
 const nouns = NOUNS.map((noun) => noun.read(read))
 const paged = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun)).map((noun) => noun.read(read))
@@ -287,7 +287,14 @@ async function useByPage(noun: Noun): Promise<void> {
   const one = `${path}/${String((await lastOf(noun))['id'])}`
   if (can.change) await send(one, typed)
   await makePlans()
-  for (const [name] of actions) await send(`${one}/${name}`, new URLSearchParams())
+  for (const [name, , asks] of actions) {
+    const question = await platform.app.request(`${BASE_URL}${one}/${name}`, {
+      headers: { cookie: ada.cookie },
+    })
+    expect([name, question.status]).toEqual([name, asks === undefined ? 404 : 200])
+    if (asks !== undefined) expect(await question.text()).toContain(asks)
+    await send(`${one}/${name}`, new URLSearchParams())
+  }
   await makePlans()
   if (can.remove) await send(`${one}/delete`, new URLSearchParams())
 }
