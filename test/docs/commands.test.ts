@@ -18,6 +18,7 @@ const TRUSTED: Readonly<Record<string, string>> = {
   base64: 'decodes what kubectl prints',
   registry: 'is a program of the image of the registry',
   tar: 'packs a folder; what it makes is read in source-archive.test.ts',
+  printf: 'prints what it is given',
   curl: 'asks a platform in a cluster; walks run the others',
   '.': 'reads the variables that a test has in its environment',
 }
@@ -118,7 +119,9 @@ function checkKubectl(words: Command): string[] {
   return [...unknown, ...(end < 0 ? [] : checkCommand(words.slice(end + 1)))]
 }
 
-const HELM = ['helm', 'helm4', 'helm3'].find((name) => helpOf(name, 'version') !== undefined)
+/** Of Helm 4, whose options the documents name; Helm 3 has other words for some. */
+const HELM = ['helm', 'helm4'].find((name) => helpOf(name, 'version')?.includes('"v4.'))
+if (HELM === undefined) console.log('options of Helm 4 were not tried: it is not on the PATH')
 
 const checkHelm = (words: Command): string[] =>
   HELM === undefined ? [] : unknownOptions(words, helpOf(HELM, words[0] ?? '', '--help'))
