@@ -55,7 +55,7 @@ function open(tool: Tools[string], { origins = [], connections = {} }: Opened = 
   return first
 }
 
-function call(tool: CrewTool, given: object, timeoutMs = 10_000): Promise<ToolAnswer> {
+function call(tool: CrewTool, given: object, timeoutMs = 60_000): Promise<ToolAnswer> {
   const signal = AbortSignal.timeout(timeoutMs)
   return tool.call({ arguments: { ...given }, idempotencyKey: 'key-1', path: [], signal })
 }
