@@ -7,6 +7,7 @@ import {
 import type { TakenAuthorization } from '../platform/connections/oauth-authorizations.ts'
 import { ensureConnection } from '../platform/connections/oauth-connections.ts'
 import type { NewConnection } from '../platform/connections/oauth-connections.ts'
+import { requireRegion } from '../platform/connections/regions.ts'
 import { writeAudit } from '../platform/audit/audit.ts'
 import { inTransaction } from '../shared/postgres/database.ts'
 import { sqlState } from '../shared/postgres/failures.ts'
@@ -100,6 +101,8 @@ async function createConnection(
   try {
     const ensured = await inTransaction(sql, async (tx) => {
       const found = await ensureConnection(tx, connection)
+      // It says no region.
+      if (found?.created) await requireRegion(tx, organizationId, { region: null })
       const entry = found && connectionEntry('connection_created', { ...connection, ...found })
       if (entry && found.created) await writeAudit(tx, actor, entry)
       return found

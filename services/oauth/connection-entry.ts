@@ -16,9 +16,11 @@ export const toFacts = ({
   kind,
   settings,
   hosts,
-}: Pick<ConnectionFields, 'provider' | 'kind' | 'settings' | 'hosts'>) => ({
+  region,
+}: Pick<ConnectionFields, 'provider' | 'kind' | 'settings' | 'hosts' | 'region'>) => ({
   provider,
   kind,
   hosts,
+  region,
   ...settings,
 })

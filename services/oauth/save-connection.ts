@@ -6,9 +6,10 @@ import type {
   ConnectionFields,
   ConnectionSettings,
 } from '../platform/connections/oauth-connections.ts'
+import { findAllowedRegions, regionProblem } from '../platform/connections/regions.ts'
 import { findTokenHolder, storeAuthorizedTokens } from '../platform/connections/oauth-tokens.ts'
 import type { TokenHolder } from '../platform/connections/oauth-tokens.ts'
-import type { Transaction } from '../shared/postgres/database.ts'
+import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { connectionEntry, toFacts } from './connection-entry.ts'
 import type { ActingDeps, TokenDeps } from './context.ts'
@@ -30,6 +31,7 @@ export async function addConnection(
   refuseMissingSecret(given, { hasSecret: false, hasToken: false })
   const id = randomUUID()
   await deps.sql.begin(async (sql) => {
+    await refuseOutside(sql, organizationId, given)
     const fields = toFields(deps, { id, kept: null }, given)
     if (!(await createConnection(sql, { id, organizationId, name }, fields))) {
       throw unusableFields([{ field: 'name', message: NAME_TAKEN }])
@@ -70,6 +72,7 @@ export async function changeConnection(
     hasToken: keepsTokens && holder.tokens !== null,
   })
   await deps.sql.begin(async (sql) => {
+    await refuseOutside(sql, holder.organizationId, given)
     const fields = toFields(deps, { id, kept: isAtHome ? clientSecret : null }, given)
     if (!(await updateConnection(sql, { id, settingsVersion }, { ...fields, keepsTokens }))) {
       throw changedMeanwhile()
@@ -83,6 +86,16 @@ export async function changeConnection(
     await storeToken(deps, sql, { id, settingsVersion: settingsVersion + 1, token })
   })
   return { keepsTokens }
+}
+
+/** Raises `unprocessable` for a region outside of those of the organization, and for none. */
+export async function refuseOutside(
+  sql: Queryable,
+  organizationId: number,
+  given: Pick<GivenConnection, 'region'>,
+): Promise<void> {
+  const message = regionProblem(await findAllowedRegions(sql, organizationId), given)
+  if (message !== undefined) throw unusableFields([{ field: 'region', message }])
 }
 
 const changedMeanwhile = (): AppError =>
@@ -140,14 +153,15 @@ const plain = (settings: ConnectionSettings | null): unknown =>
 function toFields(
   { vault }: TokenDeps,
   { id: connectionId, kept }: { readonly id: string; readonly kept: Buffer | null },
-  { provider, kind, settings, hosts, clientSecret }: GivenConnection,
+  { provider, kind, settings, hosts, region, clientSecret }: GivenConnection,
 ): ConnectionFields {
   const isPublic = settings?.token_endpoint_auth_method === 'none'
   const sealed =
     clientSecret === undefined
       ? kept
       : vault.seal(clientSecret, { connectionId, field: 'client_secret' })
-  return { provider, kind, settings, hosts, clientSecret: isPublic ? null : sealed }
+  const secret = isPublic ? null : sealed
+  return { provider, kind, settings, hosts, region, clientSecret: secret }
 }
 
 interface EnteredToken {

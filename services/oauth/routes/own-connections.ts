@@ -9,7 +9,7 @@ import { completeAuthorization } from '../authorization.ts'
 import { connect } from '../connect.ts'
 import type { ActingDeps, OauthApp, OauthDeps } from '../context.ts'
 import { revokeConnection } from '../remove-connection.ts'
-import { addConnection, changeConnection } from '../save-connection.ts'
+import { addConnection, changeConnection, refuseOutside } from '../save-connection.ts'
 import { testConnection } from '../test-connection.ts'
 import { readCallback } from './callback.ts'
 import { callbackUrl } from './callback-url.ts'
@@ -53,8 +53,10 @@ export function ownConnectionRoutes(
   })
 
   routes.post('/organizations/:organization/connection-checks', async (c) => {
+    const organizationId = readOrganizationId([c.req.param('organization')])
     const body = await readJson(c.req.raw, BODY_BYTES_MAX)
     const { clientSecret: _, token: __, ...kept } = readNewConnection(body, rules)
+    await refuseOutside(deps.sql, organizationId, kept)
     return c.json(kept)
   })
 

@@ -4,7 +4,7 @@ import type {
   ConnectionKind,
   ConnectionSettings,
 } from '../../platform/connections/oauth-connections.ts'
-import { toolKey } from '../../platform/tools/tool-definitions.ts'
+import { regionLabel, toolKey } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isPlace } from '../../shared/outgoing/allowed-places.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
@@ -56,6 +56,7 @@ const ENTRIES = {
     ),
     [],
   ),
+  region: v.optional(regionLabel),
   issuer: v.optional(url),
   authorization_endpoint: v.optional(url),
   token_endpoint: v.optional(url),
@@ -109,6 +110,7 @@ export interface GivenConnection {
   readonly provider: string
   readonly kind: ConnectionKind
   readonly hosts: readonly string[]
+  readonly region: string | null
   /** null: the provider is one of the operator's. */
   readonly settings: ConnectionSettings | null
   readonly clientSecret: string | undefined
@@ -168,13 +170,15 @@ type Given = v.InferOutput<ReturnType<typeof entriesSchema>>
 const entriesSchema = () => v.strictObject(ENTRIES)
 
 function check(given: Given, rules: SettingsRules): GivenConnection {
-  const { provider, kind, hosts, client_secret: clientSecret, token, ...settings } = given
+  const { provider, kind, hosts, region = null, token, ...rest } = given
+  const { client_secret: clientSecret, ...settings } = rest
   const problems = kind === undefined ? operatorProblems(given, rules) : ownProblems(given, rules)
   if (problems.length > 0) throw unusableFields(problems)
   return {
     provider,
     kind: kind ?? 'authorization_code',
     hosts,
+    region,
     settings: kind === undefined ? null : settings,
     clientSecret,
     token,

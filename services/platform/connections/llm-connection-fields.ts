@@ -11,6 +11,8 @@ export interface GivenLlmConnection {
   /** null: the provider's own. */
   readonly baseUrl: string | null
   readonly api: LlmApi
+  /** null: they say none. */
+  readonly region: string | null
   /** A key to store. Absent: the one that is there stays, unless it would go elsewhere. */
   readonly key?: string | undefined
 }

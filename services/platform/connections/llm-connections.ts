@@ -21,12 +21,16 @@ export interface LlmConnection {
   readonly api: LlmApi
   /** It has a key of its own; else the variables of the platform are used. */
   readonly hasKey: boolean
+  /** Where it is, as people say; null: they say nothing. */
+  readonly region: string | null
 }
 
 /** The fields of a connection that people enter. */
-export type LlmConnectionFields = Omit<LlmConnection, 'id' | 'hasKey' | 'api'> & {
+export type LlmConnectionFields = Omit<LlmConnection, 'id' | 'hasKey' | 'api' | 'region'> & {
   /** @default auto */
   readonly api?: LlmApi
+  /** @default null */
+  readonly region?: string | null
 }
 
 /** Names a connection of an organization. */
@@ -36,7 +40,7 @@ export interface LlmConnectionKey {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, organization_id, name, provider, model, base_url, api, sealed_key is not null as has_key`
+  id, organization_id, name, provider, model, base_url, api, sealed_key is not null as has_key, region`
 
 /** The connections of an organization; a definition names fewer models. */
 export const LLM_CONNECTIONS_MAX = 1000
@@ -49,13 +53,14 @@ export async function createLlmConnection(
   sql: Queryable,
   connection: LlmConnectionFields,
 ): Promise<LlmConnection> {
-  const { organizationId, name, provider, model, baseUrl, api = 'auto' } = connection
+  const { organizationId, name, provider, model, baseUrl } = connection
+  const { api = 'auto', region = null } = connection
   try {
     return await inTransaction(sql, async (tx) => {
       await tx`select from organizations where id = ${organizationId} for no key update`
       const [row] = await tx<LlmConnection[]>`
-        insert into llm_connections (organization_id, name, provider, model, base_url, api)
-        select ${organizationId}, ${name}, ${provider}, ${model}, ${baseUrl}, ${api}
+        insert into llm_connections (organization_id, name, provider, model, base_url, api, region)
+        select ${organizationId}, ${name}, ${provider}, ${model}, ${baseUrl}, ${api}, ${region}
         where (select count(*) from llm_connections where organization_id = ${organizationId})
           < ${LLM_CONNECTIONS_MAX}
         returning ${columns(tx)}`
@@ -80,11 +85,12 @@ export async function updateLlmConnection(
   id: number,
   connection: LlmConnectionFields,
 ): Promise<LlmConnection | undefined> {
-  const { organizationId, name, provider, model, baseUrl, api = 'auto' } = connection
+  const { organizationId, name, provider, model, baseUrl } = connection
+  const { api = 'auto', region = null } = connection
   try {
     const [row] = await sql<LlmConnection[]>`
       update llm_connections set name = ${name}, provider = ${provider}, model = ${model},
-        base_url = ${baseUrl}, api = ${api}, updated_at = now(),
+        base_url = ${baseUrl}, api = ${api}, region = ${region}, updated_at = now(),
         sealed_key = case when provider = ${provider} and base_url is not distinct from ${baseUrl}
           then sealed_key end
       where id = ${id} and organization_id = ${organizationId} returning ${columns(sql)}`
@@ -181,17 +187,39 @@ export async function listLlmConnections(
   return toPage(rows, page, { total, cursorOf: ({ name }) => name })
 }
 
+/** A connection by which a model is called, with its sealed key. */
+export interface ModelConnection extends LlmConnection {
+  readonly sealedKey: Buffer | null
+}
+
+/** The connections of an organization, one for each model, and its rule on regions. */
+export interface ModelConnections {
+  /** The regions in which its data stays; none: it may go anywhere. */
+  readonly allowedRegions: readonly string[]
+  readonly connections: readonly ModelConnection[]
+}
+
+type RuledConnection = Pick<ModelConnections, 'allowedRegions'> &
+  (ModelConnection | { readonly id: null })
+
 /**
- * Returns the connections of an organization with their sealed keys, one for each model: of
- * several, the first by name.
+ * Returns the connections of an organization, one for each model: of several, the first by name
+ * that its rule on regions lets data go to, or the first of all where there is none.
  */
 export async function listConnectionsForModels(
   sql: Queryable,
   organizationId: number,
-): Promise<(LlmConnection & { readonly sealedKey: Buffer | null })[]> {
-  return sql`
-    select distinct on (model) ${columns(sql)}, sealed_key from llm_connections
-    where organization_id = ${organizationId} order by model, name limit ${LLM_CONNECTIONS_MAX}`
+): Promise<ModelConnections> {
+  const rows = await sql<RuledConnection[]>`
+    select o.allowed_regions, c.* from organizations o left join lateral (
+      select distinct on (model) ${columns(sql)}, sealed_key from llm_connections
+      where organization_id = o.id
+      order by model, o.allowed_regions <> '{}' and (region = any(o.allowed_regions)) is not true,
+        name
+      limit ${LLM_CONNECTIONS_MAX}) c on true
+    where o.id = ${organizationId}`
+  const connections = rows.flatMap(({ allowedRegions: _, ...row }) => (row.id === null ? [] : row))
+  return { allowedRegions: rows[0]?.allowedRegions ?? [], connections }
 }
 
 interface SealedKey extends LlmConnectionKey {

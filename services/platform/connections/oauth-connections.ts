@@ -62,6 +62,8 @@ export interface OauthConnection {
   readonly hasClientSecret: boolean
   /** The places that the token may be sent to; none: wherever a tool calls. */
   readonly hosts: readonly string[]
+  /** Where what gets the token is, as people say; null: they say nothing. */
+  readonly region: string | null
   readonly status: ConnectionStatus
   readonly statusReason: StatusReason | null
   /** Why the last refresh or test failed. */
@@ -80,7 +82,7 @@ export interface OauthConnection {
 
 const columns = (sql: Queryable) => sql`
   id, organization_id, provider, name, kind, settings, settings_version,
-  client_secret is not null as has_client_secret, hosts,
+  client_secret is not null as has_client_secret, hosts, region,
   case when kind = 'identity' then 'connected' else status end as status, status_reason, failure,
   failed_at,
   scope, expires_at, coalesce(expires_at <= now(), false) as is_expired,
@@ -121,6 +123,7 @@ export interface ConnectionFields {
   readonly settings: ConnectionSettings | null
   readonly clientSecret: Buffer | null
   readonly hosts: readonly string[]
+  readonly region: string | null
 }
 
 /** Creates a connection. Returns false when the organization has one of that name. */
@@ -129,13 +132,13 @@ export async function createConnection(
   { id, organizationId, name }: Pick<OauthConnection, 'id' | 'organizationId' | 'name'>,
   fields: ConnectionFields,
 ): Promise<boolean> {
-  const { provider, kind, settings, clientSecret, hosts } = fields
+  const { provider, kind, settings, clientSecret, hosts, region } = fields
   try {
     await sql`
       insert into oauth_connections
-        (id, organization_id, name, provider, kind, settings, client_secret, hosts)
+        (id, organization_id, name, provider, kind, settings, client_secret, hosts, region)
       values (${id}, ${organizationId}, ${name}, ${provider}, ${kind}, ${jsonOf(sql, settings)},
-        ${clientSecret}, ${[...hosts]}::text[])`
+        ${clientSecret}, ${[...hosts]}::text[], ${region})`
     return true
   } catch (thrown) {
     if (sqlState(thrown) === UNIQUE_VIOLATION) return false
@@ -155,7 +158,7 @@ export async function updateConnection(
   { id, settingsVersion }: Pick<OauthConnection, 'id' | 'settingsVersion'>,
   { keepsTokens, ...fields }: ConnectionFields & { readonly keepsTokens: boolean },
 ): Promise<boolean> {
-  const { provider, kind, settings, clientSecret, hosts } = fields
+  const { provider, kind, settings, clientSecret, hosts, region } = fields
   const forgotten = keepsTokens
     ? sql``
     : sql`, status = 'pending', status_reason = null, authorized_at = null, refreshed_at = null,
@@ -164,7 +167,8 @@ export async function updateConnection(
     with changed as (
       update oauth_connections set provider = ${provider}, kind = ${kind},
         settings = ${jsonOf(sql, settings)}, client_secret = ${clientSecret},
-        hosts = ${[...hosts]}::text[], settings_version = settings_version + 1 ${forgotten}
+        hosts = ${[...hosts]}::text[], region = ${region},
+        settings_version = settings_version + 1 ${forgotten}
       where id = ${id} and settings_version = ${settingsVersion} returning id),
     closed as (
       delete from oauth_authorizations where connection_id in (select id from changed))

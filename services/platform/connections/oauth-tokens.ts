@@ -44,6 +44,7 @@ export interface ProviderOfConnection {
 export interface TokenHolder extends ProviderOfConnection {
   /** The places that the token may be sent to; none: wherever a tool calls. */
   readonly hosts: readonly string[]
+  readonly region: string | null
   readonly statusReason: StatusReason | null
   /** null: nobody has authorized it yet. */
   readonly tokens: SealedTokens | null
@@ -70,7 +71,7 @@ interface HolderRow
 
 const holderColumns = (sql: Queryable) => sql`
   id, organization_id, provider, kind, settings, settings_version, client_secret, hosts,
-  status_reason,
+  region, status_reason,
   access_token, refresh_token, token_type, scope, expires_at,
   coalesce(refresh_at <= now(), false) as is_due,
   coalesce(expires_at <= now(), false) as is_expired`

@@ -2,6 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { requireInside } from '../connections/regions.ts'
 import { findVersion, publishDraft } from '../projects/project-versions.ts'
 import type { PinnedDraft, Publication, Version } from '../projects/project-versions.ts'
 import { lockProject } from '../projects/releases.ts'
@@ -56,6 +57,8 @@ export async function publishThroughGates(
     // In the order in which evaluations are started: nothing waits in a circle.
     await tx`select from organizations where id = ${key.organizationId} for no key update`
     await lockProject(tx, key)
+    // Before an evaluation costs anything, and also where an admin overrides the gates.
+    await requireInside(tx, key.organizationId, definition)
     const now = await findVersion(tx, key)
     const verdicts: Verdict[] = []
     if (now?.publishedAt === null && override === undefined) {

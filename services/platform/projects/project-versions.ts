@@ -5,6 +5,7 @@ import { refuseCircles } from '../automations/automation-tools.ts'
 import type { Automation } from '../automations/automations.ts'
 import { parseCrewDefinition } from '../definitions/crew-definition.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { requireInside } from '../connections/regions.ts'
 import { deployProject } from './project-automations.ts'
 import { endRelease, findRelease, lockProject, releaseVersion } from './releases.ts'
 import type { Share } from './releases.ts'
@@ -192,8 +193,8 @@ export interface PinnedDraft {
 
 /**
  * Prepares a draft for its publication: `pin` returns the definition with the schemas of its tools,
- * for which it asks other servers. Raises `conflict` for a published version, `not_found`, and what
- * `pin` raises.
+ * for which it asks other servers. Raises `conflict` for a published version, `not_found`,
+ * `unprocessable` for one outside of the regions of its organization, and what `pin` raises.
  */
 export async function pinDraft(
   sql: Queryable,
@@ -202,6 +203,7 @@ export async function pinDraft(
 ): Promise<PinnedDraft> {
   const draft = await findVersion(sql, key)
   if (!draft || draft.publishedAt !== null) return refuse(sql, key)
+  await requireInside(sql, key.organizationId, draft.definition)
   return { key, definition: draft.definition, pinned: await pin(draft.definition) }
 }
 

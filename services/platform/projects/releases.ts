@@ -2,6 +2,7 @@ import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inputNames } from '../definitions/crew-inputs.ts'
+import { requireInside } from '../connections/regions.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { moveAutomations } from './project-automations.ts'
 import type { Standing } from './release-standing.ts'
@@ -61,7 +62,7 @@ export async function findRelease(
 /**
  * Gives a published version all calls of its project's automations, or a share of them. Raises
  * `not_found`, `conflict` for a version that cannot run, and `unprocessable` for an input that it
- * does not have.
+ * does not have, and for one outside of the regions of its organization.
  */
 export async function releaseVersion(
   sql: Queryable,
@@ -73,6 +74,7 @@ export async function releaseVersion(
     await lockProject(tx, key)
     const { running } = await findRelease(tx, key)
     const { id, definition } = await getReleasable(tx, key, running)
+    await requireInside(tx, organizationId, definition)
     if (percent === 100) {
       await moveAutomations(tx, key, tx`select ${id}::int as id`)
       await endRelease(tx, key)

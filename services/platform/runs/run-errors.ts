@@ -109,6 +109,12 @@ export const RUN_ERRORS = {
     meaning: 'A tool would send the token of a connection to a host that is not in its list.',
     remedy: 'Add the host to the connection, or correct the address of the tool.',
   },
+  region_not_allowed: {
+    meaning: 'A model or a tool is outside of the regions in which the organization keeps its data.',
+    remedy:
+      'Give its connection an allowed region, publish a version without it, or let an admin ' +
+      'change the rule.',
+  },
   crew_failed: {
     meaning: 'The Python code of a crew raised an exception.',
     remedy: 'Its last line says what went wrong; the log of the deployment has the rest.',

@@ -23,6 +23,14 @@ export const toolKey = v.pipe(
     'must start with a letter and hold at most 64 letters, digits, _ and -',
   ),
 )
+/** Where something is, as people say: `eu`, `us-east`. */
+export const regionLabel = v.pipe(
+  v.string('must be a text'),
+  v.regex(
+    /^[a-z0-9-]{1,40}$/,
+    'must have 1 to 40 lowercase letters, digits and hyphens, such as eu or us-east',
+  ),
+)
 const names = (max: number) =>
   v.pipe(
     v.array(text(128), 'must be a list'),
@@ -52,6 +60,8 @@ const common = {
 }
 /** The connection of the organization whose access token goes with each call. */
 const connection = v.optional(toolKey)
+/** Where what a tool calls is; under a rule of the organization, one without it is outside. */
+const region = v.optional(regionLabel)
 
 const inputSchema = v.pipe(
   v.record(v.string(), v.unknown(), 'must be a JSON Schema'),
@@ -88,6 +98,7 @@ const mcp = closedObject({
   /** The tools of the server that agents may use. */
   tools: names(100),
   connection,
+  region,
   ...common,
   /** Written when the version is published. */
   pinned: v.optional(closedObject({ tools: v.array(pinnedTool) })),
@@ -104,6 +115,7 @@ const http = v.pipe(
     /** The operations that agents may use, by `operationId`. */
     operations: names(100),
     connection,
+    region,
     ...common,
     /** Written when the version is published. */
     pinned: v.optional(closedObject({ base_url: url, operations: v.array(pinnedOperation) })),
@@ -152,8 +164,14 @@ const builtIn = BUILT_IN_TYPES.map((type) =>
 /** The types that a tool may have. */
 const TOOL_TYPES = ['mcp', 'http', 'fetch', 'automation', ...BUILT_IN_TYPES] as const
 
-const tool = v.variant('type', [mcp, http, fetchTool, automation, ...builtIn], ({ path }) =>
-  path?.at(-1)?.key === 'type' ? `must be one of ${TOOL_TYPES.join(', ')}` : 'must be an object',
+const tool = v.pipe(
+  v.variant('type', [mcp, http, fetchTool, automation, ...builtIn], ({ path }) =>
+    path?.at(-1)?.key === 'type' ? `must be one of ${TOOL_TYPES.join(', ')}` : 'must be an object',
+  ),
+  v.check(
+    (given) => !('region' in given && given.region && given.connection),
+    'must not have a region beside a connection: that of the connection counts',
+  ),
 )
 /** A tool of a version. */
 export type Tool = v.InferOutput<typeof tool>

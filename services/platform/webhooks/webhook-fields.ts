@@ -11,11 +11,11 @@ const OTHERS_MAX = 20
 /** Returns the fields of a webhook as they are stored. Raises `unprocessable`. */
 export function readWebhook(
   guard: OutgoingGuard,
-  { url, eventTypes, format }: WebhookFields,
+  { url, eventTypes, ...fields }: WebhookFields,
 ): WebhookFields {
   const problem = webhookAddressProblem(url, guard) ?? typesProblem(eventTypes)
   if (problem !== undefined) throw new AppError('unprocessable', problem)
-  return { url, eventTypes: [...new Set(eventTypes)], format }
+  return { ...fields, url, eventTypes: [...new Set(eventTypes)] }
 }
 
 /** Returns why no message may be sent to an address; undefined: it may. */

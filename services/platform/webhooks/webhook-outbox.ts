@@ -33,6 +33,9 @@ export interface WebhookHead {
   /** The task whose webhook it is; null: it is one of the automation. */
   readonly runId: string | null
   /** Of a task it holds the headers that are sent along. */
+  /** Where the address is, and the regions in which the data of the organization stays. */
+  readonly region: string | null
+  readonly allowedRegions: readonly string[]
   readonly sealedKey: Buffer
   /** null: there is none, or its time is over. */
   readonly sealedPreviousKey: Buffer | null
@@ -131,11 +134,12 @@ export async function takeHead(
       update webhook_lines set due_at = now() + make_interval(secs => ${leaseSeconds})
       where ${held(sql, line)} returning webhook_id, execution_id)
     select m.id::text, m.message_id, m.payload::text, m.tries, w.url, w.format, w.deployment_id,
-      w.run_id, d.organization_id, w.sealed_key,
+      w.run_id, d.organization_id, w.region, o.allowed_regions, w.sealed_key,
       case when w.previous_key_until > now() then w.sealed_previous_key end as sealed_previous_key
     from kept k join webhook_messages m
         on m.webhook_id = k.webhook_id and m.execution_id = k.execution_id
       join webhooks w on w.id = m.webhook_id join deployments d on d.id = w.deployment_id
+      join organizations o on o.id = d.organization_id
     where m.state = 'waiting' and w.paused_at is null
     order by m.id limit 1`
   return head
@@ -216,20 +220,20 @@ async function lockWaiting(tx: Transaction, id: string): Promise<boolean> {
 /**
  * Stores that the head of a line was not accepted, and gives the line back: due again later, or,
  * after the last try, without this message. A webhook that accepted nothing all day is paused
- * instead, and one whose receiver is `gone` at once. Stores nothing of a line that was given back
+ * instead, and at once one that will accept nothing, for the reason `pausedFor`. Stores nothing of a line that was given back
  * already, or that another sender has.
  */
 export async function settleRefused(
   sql: Database,
   line: WebhookLine,
-  { head, attempt, isGone, retrySeconds = RETRY_SECONDS }: Refusal,
+  { head, attempt, pausedFor, retrySeconds = RETRY_SECONDS }: Refusal,
 ): Promise<void> {
   const delaySeconds = retrySeconds[head.tries]
-  const reason = isGone
-    ? 'The receiver answered HTTP 410 Gone: it wants no more messages.'
-    : delaySeconds === undefined && (await hasLongFailed(sql, line))
+  const reason =
+    pausedFor ??
+    (delaySeconds === undefined && (await hasLongFailed(sql, line))
       ? `Nothing was accepted for ${PAUSE_AFTER_HOURS} hours. The last try: ${attempt.problem}`
-      : undefined
+      : undefined)
   if (reason !== undefined) await pauseWebhook(sql, line.webhookId, reason)
   await sql.begin(async (tx) => {
     const isWaiting = await lockWaiting(tx, head.id)
@@ -254,7 +258,8 @@ export async function settleRefused(
 interface Refusal {
   readonly head: WebhookHead
   readonly attempt: WebhookAttempt
-  readonly isGone: boolean
+  /** Why nothing will be accepted. */
+  readonly pausedFor: string | undefined
   readonly retrySeconds?: readonly number[] | undefined
 }
 

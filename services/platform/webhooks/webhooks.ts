@@ -47,6 +47,8 @@ export interface WebhookFields {
   /** `*` is every event. */
   readonly eventTypes: readonly string[]
   readonly format: WebhookFormat
+  /** Where the address is, as people say. @default null: they say nothing */
+  readonly region?: string | null
 }
 
 /** An address that the events of an automation's runs are sent to. */
@@ -62,8 +64,8 @@ export interface Webhook extends WebhookKey, WebhookFields {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, deployment_id, url, event_types, format, failing_since, paused_at, pause_reason, created_at,
-  case when previous_key_until > now() then previous_key_until end as previous_key_until`
+  id, deployment_id, url, event_types, format, region, failing_since, paused_at, pause_reason,
+  created_at, case when previous_key_until > now() then previous_key_until end as previous_key_until`
 
 /** Those of tasks are none of an automation's. */
 const isOf = (sql: Queryable, { id, deploymentId }: WebhookKey) => sql`
@@ -74,12 +76,13 @@ export async function createWebhook(
   sql: Queryable,
   webhook: WebhookKey & WebhookFields & { readonly sealedKey: Buffer },
 ): Promise<Webhook> {
-  const { deploymentId, id, url, eventTypes, format, sealedKey } = webhook
+  const { deploymentId, id, url, eventTypes, format, region = null, sealedKey } = webhook
   return inTransaction(sql, async (tx) => {
     await tx`select from deployments where id = ${deploymentId} for no key update`
     const [created] = await tx<Webhook[]>`
-      insert into webhooks (id, deployment_id, url, event_types, format, sealed_key)
-      select ${id}, ${deploymentId}, ${url}, ${[...eventTypes]}::text[], ${format}, ${sealedKey}
+      insert into webhooks (id, deployment_id, url, event_types, format, region, sealed_key)
+      select ${id}, ${deploymentId}, ${url}, ${[...eventTypes]}::text[], ${format}, ${region},
+        ${sealedKey}
       where (
         select count(*) from webhooks where deployment_id = ${deploymentId} and run_id is null
       ) < ${WEBHOOKS_MAX}
@@ -96,11 +99,11 @@ export async function createWebhook(
 export async function updateWebhook(
   sql: Queryable,
   { id, deploymentId }: WebhookKey,
-  { url, eventTypes, format }: WebhookFields,
+  { url, eventTypes, format, region = null }: WebhookFields,
 ): Promise<boolean> {
   const { count } = await sql`
     update webhooks set url = ${url}, event_types = ${[...eventTypes]}::text[],
-      format = ${format}
+      format = ${format}, region = ${region}
     where ${isOf(sql, { id, deploymentId })}`
   return count > 0
 }

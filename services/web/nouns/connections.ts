@@ -20,6 +20,7 @@ import { choice, json, lines, secret, text, words } from '../resources/controls.
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, Values } from '../resources/declaration.ts'
 import { organization } from './organization.ts'
+import { region } from './region.ts'
 
 /** Those that the API lists at the most. */
 const LISTED_MAX = 1000
@@ -67,6 +68,7 @@ const fields = {
     control: lines({ rows: 2 }),
     example: ['api.example.com'],
   }),
+  region,
   issuer: perhapsText('Issuer', 'Endpoints that are not entered are discovered from here.'),
   authorization_endpoint: perhapsText('Authorization endpoint'),
   token_endpoint: perhapsText('Token endpoint'),
@@ -115,6 +117,7 @@ interface Given {
   /** null: the provider is one of the operator's. */
   readonly settings: ConnectionSettings | null
   readonly hosts: readonly string[]
+  readonly region: string | null
   readonly clientSecret?: string | undefined
   readonly token?: string | undefined
 }
@@ -127,13 +130,14 @@ const addressesOf = (settings: ConnectionSettings) => ({
   test_url: settings.test_url ?? null,
 })
 
-function valuesOf({ name, provider, hosts, ...given }: Given): Values<typeof fields> {
+function valuesOf({ name, provider, hosts, region: place, ...given }: Given): Values<typeof fields> {
   const settings = given.settings ?? {}
   return {
     name,
     provider,
     kind: given.settings === null ? null : given.kind,
     hosts: [...hosts],
+    region: place,
     ...addressesOf(settings),
     client_id: settings.client_id ?? null,
     client_secret: given.clientSecret,

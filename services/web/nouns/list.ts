@@ -18,6 +18,7 @@ import { oauthSettings } from './oauth-settings.ts'
 import { organizations } from './organizations.ts'
 import { ownCrews } from './own-crews.ts'
 import { prices } from './prices.ts'
+import { regionRules } from './region-rules.ts'
 import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
@@ -45,6 +46,7 @@ export const NOUNS: readonly Resource[] = [
   connections,
   llmConnections,
   prices,
+  regionRules,
   staticTokens,
   traceTokens,
   oauthSettings,

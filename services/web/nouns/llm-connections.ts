@@ -17,6 +17,7 @@ import { createLlmKeys } from '../../platform/connections/llm-keys.ts'
 import { PROVIDER_NAMES } from '../../platform/connections/llm-providers.ts'
 import { LLM_APIS } from '../../platform/connections/model-endpoint.ts'
 import type { LlmApi } from '../../platform/connections/model-endpoint.ts'
+import { requireRegion } from '../../platform/connections/regions.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
 import {
@@ -30,6 +31,7 @@ import { choice, secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
 import { organization } from './organization.ts'
+import { region } from './region.ts'
 
 const words = () => v.string('must be a text')
 const upTo = (max: number) =>
@@ -76,6 +78,7 @@ const fields = {
     control: choice(APIS),
     example: 'auto',
   }),
+  region,
   api_key: field(v.optional(upTo(LLM_LENGTHS.key)), {
     label: 'API key',
     hint:
@@ -104,12 +107,13 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
   under: organization('/llm-connections'),
   most: LLM_CONNECTIONS_MAX,
   fields,
-  values: ({ name, provider, model, baseUrl, api, key }) => ({
+  values: ({ name, provider, model, baseUrl, api, region: place, key }) => ({
     name,
     provider,
     model,
     base_url: baseUrl,
     api,
+    region: place,
     api_key: key,
   }),
   facts: {
@@ -135,8 +139,10 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
       const found = await findLlmConnection(call.sql, key)
       return found && withCredentials(call)(found)
     },
-    read: async ({ deps }, { base_url: baseUrl, api_key: key, ...values }) =>
-      readLlmConnection(surroundingsOf(deps).guard, { ...values, baseUrl, key }),
+    async read({ sql, deps, owner }, { base_url: baseUrl, api_key: key, ...values }) {
+      await requireRegion(sql, owner.id, values)
+      return readLlmConnection(surroundingsOf(deps).guard, { ...values, baseUrl, key })
+    },
     async create(call, { key, ...given }) {
       const connection = { ...given, organizationId: call.owner.id }
       const row = await createLlmConnection(call.sql, connection)

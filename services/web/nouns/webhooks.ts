@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import * as v from 'valibot'
 import type { Automation } from '../../platform/automations/automations.ts'
+import { requireRegion } from '../../platform/connections/regions.ts'
 import {
   isDeliveryId,
   listDeliveries,
@@ -38,6 +39,7 @@ import { choice, text, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, View } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
+import { region } from './region.ts'
 
 const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
   run_completed: 'Run completed',
@@ -104,6 +106,7 @@ const fields = {
       example: 'standard',
     },
   ),
+  region,
 }
 
 /** An address that the events of an automation's runs are sent to. */
@@ -114,7 +117,12 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   most: WEBHOOKS_MAX,
   fields,
   identity: 'url',
-  values: ({ url, eventTypes, format }) => ({ url, event_types: [...eventTypes], format }),
+  values: ({ url, eventTypes, format, region: place = null }) => ({
+    url,
+    event_types: [...eventTypes],
+    format,
+    region: place,
+  }),
   facts: {
     created_at: [moment, ({ createdAt }) => createdAt],
     paused_at: [
@@ -139,8 +147,10 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   verbs: {
     list: ({ sql, owner }) => listWebhooks(sql, owner.id),
     find: ({ sql, owner }, id) => findWebhook(sql, { id, deploymentId: owner.id }),
-    read: async ({ deps: { config } }, { url, event_types: eventTypes, format }) =>
-      readWebhook(guardOf(config), { url, eventTypes, format }),
+    async read({ sql, owner, deps: { config } }, { event_types: eventTypes, ...given }) {
+      await requireRegion(sql, owner.organizationId, given)
+      return readWebhook(guardOf(config), { ...given, eventTypes })
+    },
     async create({ sql, owner, deps: { config } }, given) {
       const key = { id: randomUUID(), deploymentId: owner.id }
       const secret = createWebhookSecret()

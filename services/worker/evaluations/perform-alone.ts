@@ -58,7 +58,7 @@ export async function performAlone(
   const ending = await deadline(limit, async (signal): Promise<Ending> => {
     const found = await resolveModels(deps, alone)
     if ('failure' in found) return { outcome: 'error', failure: found.failure }
-    const resolved = await resolveConnections(deps, alone, signal)
+    const resolved = await resolveConnections(deps, { ...alone, ...found }, signal)
     if ('failure' in resolved) return { outcome: 'error', failure: resolved.failure }
     const { id: kickoff_id, inputs, definition, versionId: version } = alone
     const given = { ...(found.models ? { models: found.models } : {}), inputs, definition }

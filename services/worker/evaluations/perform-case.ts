@@ -100,8 +100,8 @@ async function conclude(
   if (ending.outcome !== 'completed') {
     const { code, message } = ending.failure
     if (ending.outcome === 'retried') return { broken: message }
-    // What a model or a connection refuses says nothing about the version.
-    const isOutside = /^(llm|connection|crew)_/.test(code)
+    // What a model, a connection or a rule refuses says nothing about the version.
+    const isOutside = /^(llm|connection|region|crew)_/.test(code)
     return { state: isOutside ? 'error' : 'failed', reason: message, ...spent }
   }
   const { output } = ending

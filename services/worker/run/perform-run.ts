@@ -182,8 +182,8 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   if (url === null) return { failure: NOT_DEPLOYED }
   const found = await resolveModels(deps, run)
   if ('failure' in found) return found
-  const { names, ...models } = found
-  const resolved = await resolveConnections(deps, run, signal)
+  const { names, allowedRegions, ...models } = found
+  const resolved = await resolveConnections(deps, { ...run, allowedRegions }, signal)
   if ('failure' in resolved) return resolved
   const { steps, advancedIn } = run.mayHaveSteps
     ? await loadJournal(deps.sql, run.id)

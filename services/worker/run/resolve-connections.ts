@@ -3,6 +3,8 @@ import { findNamedConnections } from '../../platform/connections/oauth-connectio
 import type { HandedConnections } from '../../platform/connections/handed-connections.ts'
 import type { LeasedRun } from '../../platform/runs/run-queue.ts'
 import type { RunFailure } from '../../platform/runs/run-errors.ts'
+import { outsideFailure, toolsOutside } from '../../platform/connections/regions.ts'
+import type { AllowedRegions } from '../../platform/connections/regions.ts'
 import { connectedTools, misdirection } from '../../platform/connections/tool-connections.ts'
 import type { ConnectedTool } from '../../platform/connections/tool-connections.ts'
 import { backoffMs } from '../../shared/backoff.ts'
@@ -28,24 +30,31 @@ export interface ResolvedConnections {
   readonly ids: Readonly<Record<string, string>>
 }
 
+/** A run, and the regions in which the data of its organization stays. */
+type Connecting = Pick<LeasedRun, 'id' | 'organizationId' | 'definition'> & {
+  readonly allowedRegions: AllowedRegions
+}
+
 type Resolved = ResolvedConnections | { readonly failure: RunFailure }
 
 /**
  * Returns fresh access tokens of the connections that the tools of a run's version name, and of no
- * others. A connection that cannot be used fails the run, with what to do about it. Raises the
+ * others. A connection that cannot be used fails the run, with what to do about it, and so does a
+ * tool outside of the regions of its organization. Raises the
  * reason of the signal, and the errors of the database.
  */
 export async function resolveConnections(
   deps: ConnectionDeps,
-  run: Pick<LeasedRun, 'id' | 'organizationId' | 'definition'>,
+  run: Connecting,
   signal: AbortSignal,
 ): Promise<Resolved> {
   const uses = connectedTools(run.definition.tools)
   const names = [...new Set(uses.map(({ connection }) => connection))]
-  if (names.length === 0) return { connections: {}, ids: {} }
   const found = await findNamedConnections(deps.sql, run.organizationId, names)
   const missing = uses.find((use) => !found.some(({ name }) => name === use.connection))
   if (missing) return { failure: notThere(missing) }
+  const outside = toolsOutside(run.allowedRegions, run.definition.tools, found)
+  if (outside.length > 0) return { failure: outsideFailure(run.allowedRegions, outside) }
   const results = await Promise.all(
     found.map(async ({ id, name }) => ({
       id,

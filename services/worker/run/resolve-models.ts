@@ -5,6 +5,12 @@ import type { LeasedRun } from '../../platform/runs/run-queue.ts'
 import type { RunFailure } from '../../platform/runs/run-errors.ts'
 import type { Failure } from '../../platform/runs/runs.ts'
 import { listConnectionsForModels } from '../../platform/connections/llm-connections.ts'
+import type {
+  ModelConnection,
+  ModelConnections,
+} from '../../platform/connections/llm-connections.ts'
+import { isInside, modelsOutside, outsideFailure } from '../../platform/connections/regions.ts'
+import type { AllowedRegions } from '../../platform/connections/regions.ts'
 import { createLlmKeys } from '../../platform/connections/llm-keys.ts'
 import { describeRequirements } from '../../platform/connections/llm-providers.ts'
 import { usageOf } from '../../platform/connections/llm-usage.ts'
@@ -18,15 +24,13 @@ export interface ModelDeps extends SecretKeys {
   readonly sql: Database
   readonly readVariable: ReadVariable
   /** @default by a statement each time */
-  readonly connectionsOf?: (organizationId: number) => Promise<readonly Connection[]>
+  readonly connectionsOf?: (organizationId: number) => Promise<ModelConnections>
 }
-
-type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
 
 /** Lists the connections of an organization for all runs that ask at a time, after they asked. */
 export function shareConnections(sql: Database): NonNullable<ModelDeps['connectionsOf']> {
-  const asked = new Map<number, Promise<readonly Connection[]>>()
-  async function list(organizationId: number): Promise<readonly Connection[]> {
+  const asked = new Map<number, Promise<ModelConnections>>()
+  async function list(organizationId: number): Promise<ModelConnections> {
     await new Promise(setImmediate)
     asked.delete(organizationId)
     return listConnectionsForModels(sql, organizationId)
@@ -42,12 +46,15 @@ export function shareConnections(sql: Database): NonNullable<ModelDeps['connecti
 interface ResolvedModels {
   readonly models?: Readonly<Record<string, ModelEndpoint>>
   readonly names: Readonly<Record<string, string>>
+  /** The rule of the organization, for what else the run calls. */
+  readonly allowedRegions: AllowedRegions
 }
 
 /**
  * Returns the addresses and keys of a run's models for which its organization has LLM connections;
  * the crew calls the others as it was deployed to. Nobody knows the models of a crew that is made
- * from a source: it gets all that can be used.
+ * from a source: it gets all that can be used. Under a rule on regions a run gets nothing outside,
+ * and a model that has nothing inside fails it: the credentials of the platform say no region.
  */
 export async function resolveModels(
   deps: ModelDeps,
@@ -56,9 +63,13 @@ export async function resolveModels(
   const isOwn = isOwnCrew(definition)
   const needed = isOwn ? undefined : modelsOf(definition)
   const { connectionsOf = (of: number) => listConnectionsForModels(deps.sql, of) } = deps
-  const all = needed?.length === 0 ? [] : await connectionsOf(organizationId)
-  const connections = all.filter(({ model }) => needed?.includes(model) ?? true)
-  if (connections.length === 0) return { names: {} }
+  const { allowedRegions, connections: all } = await connectionsOf(organizationId)
+  const outside = modelsOutside(allowedRegions, needed ?? [], all)
+  if (outside.length > 0) return { failure: outsideFailure(allowedRegions, outside) }
+  const connections = all.filter(
+    (each) => (needed?.includes(each.model) ?? true) && isInside(allowedRegions, each),
+  )
+  if (connections.length === 0) return { names: {}, allowedRegions }
   const models: [string, ModelEndpoint][] = []
   for (const connection of connections) {
     const endpoint = endpointOf(deps, connection)
@@ -66,11 +77,11 @@ export async function resolveModels(
     else if (!isOwn) return { failure: unusable(connection, endpoint) }
   }
   const names = Object.fromEntries(connections.map(({ model, name }) => [model, name]))
-  return { models: Object.fromEntries(models), names }
+  return { models: Object.fromEntries(models), names, allowedRegions }
 }
 
 /** The endpoint of a connection, or why there is none. */
-function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | string {
+function endpointOf(deps: ModelDeps, connection: ModelConnection): ModelEndpoint | string {
   const hasKey = connection.sealedKey !== null
   const { chatUrl, platformKey, missing } = usageOf({ ...connection, hasKey }, deps.readVariable)
   if (chatUrl === undefined) {
@@ -107,7 +118,7 @@ export function nameConnection(failure: Failure, name: string | undefined): Fail
   return { code, message: `${message} Check ${what}the LLM connection "${name}".` }
 }
 
-const unusable = ({ name }: Connection, why: string): RunFailure => ({
+const unusable = ({ name }: ModelConnection, why: string): RunFailure => ({
   code: 'llm_connection_unusable',
   message: `The LLM connection "${name}" cannot be used: ${why}`,
 })

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import * as v from 'valibot'
+import { regionProblem } from '../../platform/connections/regions.ts'
 import { bytesOfWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
 import { bodyOf } from './message-body.ts'
 import type { WebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
@@ -23,7 +24,8 @@ export interface PostDeps {
 }
 
 /**
- * Sends a message once, signed as Standard Webhooks has it. Only the status of the answer counts;
+ * Sends a message once, signed as Standard Webhooks has it; nothing outside of the regions of its
+ * organization. Only the status of the answer counts;
  * its body is never read, and no redirect is followed. Raises the reason of the signal.
  */
 export async function postMessage(
@@ -39,6 +41,8 @@ export async function postMessage(
   })
   const secrets = openSecrets(keys, { line, head })
   const body = bodyOf(head)
+  const outside = regionProblem(head.allowedRegions, head)
+  if (outside !== undefined) return ended(null, `Not sent: its region ${outside}.`)
   if (secrets.length === 0) return ended(null, UNREADABLE_KEY)
   try {
     const url = readAddress(head.url, 'The address of the webhook')

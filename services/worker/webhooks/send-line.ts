@@ -1,3 +1,4 @@
+import { isInside } from '../../platform/connections/regions.ts'
 import {
   releaseLine,
   settleAccepted,
@@ -50,14 +51,22 @@ export async function sendLine(
     if (!attempt) break
     onAttempt(attempt)
     if (attempt.problem !== null) {
-      const isGone = attempt.status === GONE
-      const refusal = { head, attempt, isGone, retrySeconds }
+      const pausedFor = pauseReason(head, attempt)
+      const refusal = { head, attempt, pausedFor, retrySeconds }
       return retryStatement(() => settleRefused(sql, line, refusal), patience)
     }
     const accepted = { id: head.id, attempt }
     if (!(await retryStatement(() => settleAccepted(sql, line, accepted), patience))) return
   }
   await retryStatement(() => releaseLine(sql, line), patience)
+}
+
+/** Why a webhook that did not accept a message will accept no other one. */
+function pauseReason(head: WebhookHead, { status, problem }: WebhookAttempt): string | undefined {
+  if (!isInside(head.allowedRegions, head)) return problem ?? undefined
+  return status === GONE
+    ? 'The receiver answered HTTP 410 Gone: it wants no more messages.'
+    : undefined
 }
 
 /** Undefined when the process stops meanwhile. */

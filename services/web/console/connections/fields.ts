@@ -14,6 +14,7 @@ import {
   TOKEN,
 } from './form-inputs.ts'
 import type { ConnectionForm } from './form-inputs.ts'
+import { region } from '../../nouns/region.ts'
 import { findShape } from './shapes.ts'
 import type { TextName } from './texts.ts'
 
@@ -28,7 +29,7 @@ export function connectionForm(form: ConnectionForm): Html {
     ${isSaved ? '' : nameField(form)} ${kind === 'static_token' ? tokenFields(form) : ''}
     ${kind === 'identity' ? identityFields(form) : ''}
     ${kind === 'authorization_code' || kind === 'client_credentials' ? clientFields(form) : ''}
-    ${placesField(form)} ${kind === null ? '' : testField(form)}
+    ${placesField(form)} ${regionField(form)} ${kind === null ? '' : testField(form)}
     <div><button class="button primary">${verb}</button></div>
   </form>`
 }
@@ -49,6 +50,14 @@ const placesField = (form: ConnectionForm): Html =>
     hint:
       'One on each line: hosts such as api.example.com or *.example.com, or beginnings of URLs. ' +
       'Without any, the token goes wherever a tool of your organization calls.',
+  })
+
+const regionField = (form: ConnectionForm): Html =>
+  textField(form, {
+    name: 'region',
+    label: region.look.label,
+    maxLength: 40,
+    hint: region.look.hint,
   })
 
 const testField = (form: ConnectionForm): Html =>

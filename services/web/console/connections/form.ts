@@ -51,7 +51,7 @@ export function newConnection(provider: string, isOperators: boolean): TypedConn
 
 /** Returns a connection as its form shows it. */
 export function toTyped(connection: OauthConnection): TypedConnection {
-  const { provider, name, kind, settings, hosts } = connection
+  const { provider, name, kind, settings, hosts, region } = connection
   const { parameters = {}, scopes = [], ...texts } = settings ?? {}
   const lines = Object.entries(parameters).map(([key, value]) => `${key}=${value}`)
   const lists = {
@@ -59,6 +59,7 @@ export function toTyped(connection: OauthConnection): TypedConnection {
     scopes: scopes.join(' '),
     parameters: lines.join('\n'),
     hosts: hosts.join('\n'),
+    region: region ?? '',
   }
   return {
     provider,
@@ -81,7 +82,7 @@ export function readConnectionForm(
 /** Returns a form as the OAuth service takes it. */
 export function toBody({ typed, clientSecret, token }: ReadConnection): object {
   const { provider, kind, texts } = typed
-  const common = { provider, hosts: linesOf(texts.hosts) }
+  const common = { provider, hosts: linesOf(texts.hosts), ...given('region', texts.region) }
   if (kind === null) return common
   const test = given('test_url', texts.test_url)
   if (kind === 'static_token' || kind === 'identity') {

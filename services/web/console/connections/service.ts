@@ -27,6 +27,7 @@ const checked = v.object({
   provider: v.string(),
   kind: v.picklist(CONNECTION_KINDS),
   hosts: v.array(v.string()),
+  region: v.nullable(v.string()),
   settings: v.nullable(v.custom<ConnectionSettings>(isObject)),
 })
 type CheckedConnection = v.InferOutput<typeof checked>

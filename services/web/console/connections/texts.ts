@@ -14,6 +14,7 @@ export const TEXTS = [
   'header',
   'prefix',
   'hosts',
+  'region',
 ] as const
 /** The name of a text of the form. */
 export type TextName = (typeof TEXTS)[number]

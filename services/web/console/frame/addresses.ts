@@ -4,6 +4,8 @@ import type { Run } from '../../../platform/runs/runs.ts'
 /** The page of the OAuth settings, and that of the client of each automation. */
 export const OAUTH_PATH = '/oauth-settings'
 export const OAUTH_CLIENTS_PATH = '/oauth-clients'
+/** The page of the rule on regions. */
+export const REGIONS_PATH = '/region-rules'
 /** The page of the members of the organization. */
 export const MEMBERS_PATH = '/settings/organization/members'
 /** The page of the invitations that can be accepted. */

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { ConfigurationTest } from '../../gate/access-token/test-configuration.ts'
-import { OAUTH_CLIENTS_PATH } from '../frame/addresses.ts'
+import { OAUTH_CLIENTS_PATH, REGIONS_PATH } from '../frame/addresses.ts'
 import { pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
@@ -32,6 +32,11 @@ export const setupSections = (isOn: boolean): Html =>
       <ol class="plan numbered">
         ${STEPS.map((step) => html`<li>${step}</li>`)}
       </ol>
+    </section>
+    <section class="card" aria-labelledby="regions">
+      <div class="card-head"><h2 id="regions">Regions</h2></div>
+      <p class="hint">A rule limits to which regions the data of your organization may go.</p>
+      <p><a class="button" href="${REGIONS_PATH}">Open the rule</a></p>
     </section>`
 
 /** What a test of the settings found: each request and each key. */

@@ -16,6 +16,7 @@ import type { CrewPodDetails } from './designer/crew-pods.ts'
 import { crewsTable } from './designer/crews-table.ts'
 import { checkQueue, QUEUE_WARNINGS } from './designer/queue.ts'
 import type { QueueDetails } from './designer/queue.ts'
+import { checkRegions, REGION_WARNINGS } from './designer/regions.ts'
 import { checkRetirements, RETIREMENT_WARNINGS } from './designer/retirements.ts'
 import { checkInstall, INSTALL_CODES } from './designer/install.ts'
 import type { InstallDetails } from './designer/install.ts'
@@ -45,7 +46,7 @@ export const designerCheck: Check<DesignerDetails> = {
     ...CREW_POD_CODES,
     ...CLUSTER_CODES,
   },
-  warnings: { ...QUEUE_WARNINGS, ...RETIREMENT_WARNINGS },
+  warnings: { ...QUEUE_WARNINGS, ...RETIREMENT_WARNINGS, ...REGION_WARNINGS },
   timeout: RUN_CODES.timeout,
   page: { section: crewsTable },
 
@@ -58,6 +59,7 @@ export const designerCheck: Check<DesignerDetails> = {
             layer,
             await checkQueue(context),
             await checkRetirements(context, surroundings.config),
+            await checkRegions(context),
           ] as const,
       ),
       checkInstalled(context, surroundings),

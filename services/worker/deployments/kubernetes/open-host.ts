@@ -1,5 +1,6 @@
 import { findCrewNamespace } from '../../../platform/crews/crew-namespace.ts'
 import { listConnectionsForModels } from '../../../platform/connections/llm-connections.ts'
+import { isInside } from '../../../platform/connections/regions.ts'
 import { originsOf, usageOf } from '../../../platform/connections/llm-usage.ts'
 import { requireTrust } from '../../../platform/crews/build-trust.ts'
 import { requireStorage } from '../../../platform/crews/crew-storage.ts'
@@ -70,8 +71,9 @@ function createGifts(
       return `platform=${url.href}`
     },
     async modelHostsOf(organizationId) {
-      const connections = await listConnectionsForModels(sql, organizationId)
+      const { allowedRegions, connections } = await listConnectionsForModels(sql, organizationId)
       const models = connections.flatMap((each) => {
+        if (!isInside(allowedRegions, each)) return []
         const connection = { ...each, hasKey: each.sealedKey !== null }
         const url = usageOf(connection, read).chatUrl
         if (url === undefined) return []

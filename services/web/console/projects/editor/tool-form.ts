@@ -172,6 +172,12 @@ function remoteFields(tool: Draft, view: ToolView & { readonly kind: Remote }): 
             })
           : ''
       }
+      ${line(marks, `${at}.region`, {
+        label: 'Region, where it has no connection',
+        value: textOf(tool, 'region'),
+        isMono: true,
+        placeholder: 'eu',
+      })}
       ${timeout(tool, view)} ${asking(tool, view)}`,
     )}`
 }

@@ -29,8 +29,8 @@ const ASKING = ['approve', 'decide_within_minutes', 'undecided']
 
 /** How the fields of each type become its values. */
 const FIELDS: Readonly<Record<ToolKind, readonly string[]>> = {
-  mcp: ['url', 'connection', 'timeout_seconds', ...ASKING],
-  http: ['openapi_url', 'base_url', 'connection', 'timeout_seconds', ...ASKING],
+  mcp: ['url', 'connection', 'region', 'timeout_seconds', ...ASKING],
+  http: ['openapi_url', 'base_url', 'connection', 'region', 'timeout_seconds', ...ASKING],
   automation: ['automation', ...ASKING],
   fetch: ['allow', 'timeout_seconds', ...ASKING],
   time: ASKING,
