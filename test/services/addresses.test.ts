@@ -127,7 +127,8 @@ const STORED: readonly Place[] = [
     'the base URL of an LLM connection',
     (given) => {
       const connection = { name: 'x', provider: 'openai', model: 'm', api: 'auto' } as const
-      return failureOf(() => readLlmConnection(guard, { ...connection, baseUrl: given }))
+      const placed = { ...connection, region: null, baseUrl: given }
+      return failureOf(() => readLlmConnection(guard, placed))
     },
   ],
   ['the base URL of a model', (given) => schemaProblem(modelEndpoint, { base_url: given })],
@@ -190,6 +191,8 @@ const USED: readonly Place[] = [
         url,
         deploymentId: 1,
         organizationId: 1,
+        region: null,
+        allowedRegions: [],
         sealedKey,
         sealedPreviousKey: null,
         runId: null,
@@ -227,7 +230,8 @@ const USED: readonly Place[] = [
     'the test of an LLM connection',
     async (baseUrl) => {
       const usual = { id: 1, organizationId: 1, name: 'x', provider: 'openai', model: 'm' }
-      const connection = { ...usual, baseUrl, api: 'auto', hasKey: true } as const
+      const rest = { api: 'auto', hasKey: true, region: null } as const
+      const connection = { ...usual, ...rest, baseUrl }
       const surroundings = { env: {}, providerUrls: {}, guard }
       const request = { key: 'secret', isCall: true }
       const { reach } = await testConnection(connection, surroundings, request)

@@ -52,13 +52,7 @@ export function ownConnectionRoutes(
     return c.json({ connection_id: id }, 201)
   })
 
-  routes.post('/organizations/:organization/connection-checks', async (c) => {
-    const organizationId = readOrganizationId([c.req.param('organization')])
-    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
-    const { clientSecret: _, token: __, ...kept } = readNewConnection(body, rules)
-    await refuseOutside(deps.sql, organizationId, kept)
-    return c.json(kept)
-  })
+  routes.post('/organizations/:organization/connection-checks', (c) => check(c, deps, rules))
 
   routes.put(one, async (c) => {
     const id = await findOwn(c, deps)
@@ -93,6 +87,15 @@ export function ownConnectionRoutes(
   })
 
   return routes
+}
+
+/** Answers a new connection as it would be kept. */
+async function check(c: Context<OauthApp>, { sql }: OauthDeps, rules: SettingsRules) {
+  const organizationId = readOrganizationId([c.req.param('organization') ?? ''])
+  const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+  const { clientSecret: _, token: __, ...kept } = readNewConnection(body, rules)
+  await refuseOutside(sql, organizationId, kept)
+  return c.json(kept)
 }
 
 /** Returns the id of a connection of this organization. Raises `not_found`. */

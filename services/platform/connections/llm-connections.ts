@@ -40,7 +40,8 @@ export interface LlmConnectionKey {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, organization_id, name, provider, model, base_url, api, sealed_key is not null as has_key, region`
+  id, organization_id, name, provider, model, base_url, api, region,
+  sealed_key is not null as has_key`
 
 /** The connections of an organization; a definition names fewer models. */
 export const LLM_CONNECTIONS_MAX = 1000
@@ -218,7 +219,7 @@ export async function listConnectionsForModels(
         name
       limit ${LLM_CONNECTIONS_MAX}) c on true
     where o.id = ${organizationId}`
-  const connections = rows.flatMap(({ allowedRegions: _, ...row }) => (row.id === null ? [] : row))
+  const connections = rows.flatMap((row) => (row.id === null ? [] : row))
   return { allowedRegions: rows[0]?.allowedRegions ?? [], connections }
 }
 

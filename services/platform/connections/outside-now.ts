@@ -76,8 +76,16 @@ export async function findOutsideNow(
     const outside = <Of extends Place>(all: readonly Of[]) =>
       own(all).filter((each) => !isInside(allowed, each))
     return [
-      ...outside(models).map((each) => ({ ...of, ...shown(each), kind: 'llm_connection' as const })),
-      ...outside(connections).map((each) => ({ ...of, ...shown(each), kind: 'connection' as const })),
+      ...outside(models).map((each) => ({
+        ...of,
+        ...shown(each),
+        kind: 'llm_connection' as const,
+      })),
+      ...outside(connections).map((each) => ({
+        ...of,
+        ...shown(each),
+        kind: 'connection' as const,
+      })),
       ...outside(webhooks).map(({ automationId, ...each }) => ({
         ...of,
         ...shown({ ...each, name: new URL(each.name).origin }),

@@ -114,37 +114,26 @@ function whyOutside(
   const placed =
     connection === undefined ? { region } : connections.find(({ name }) => name === connection)
   if (placed && isInside(allowed, placed)) return undefined
-  const where = placed?.region ? `is in ${placed.region}` : 'says no region'
+  if (placed === undefined) return `uses the connection ${connection}, which is not there`
+  const where = placed.region === null ? 'says no region' : `is in ${placed.region}`
   return connection === undefined ? where : `uses the connection ${connection}, which ${where}`
 }
 
-/** Returns all of a version that is outside, in words; nothing where there is no rule. */
-export async function findOutside(
+/** Raises `unprocessable` that names all of a version that the rule excludes. */
+export async function requireInside(
   sql: Queryable,
   organizationId: number,
   definition: CrewDefinition,
-): Promise<{ readonly allowed: AllowedRegions; readonly outside: readonly string[] }> {
-  const { allowedRegions: allowed, connections } = await listConnectionsForModels(
-    sql,
-    organizationId,
-  )
-  if (allowed.length === 0) return { allowed, outside: [] }
+): Promise<void> {
+  const known = await listConnectionsForModels(sql, organizationId)
+  const { allowedRegions: allowed, connections } = known
+  if (allowed.length === 0) return
   const names = connectedTools(definition.tools).map(({ connection }) => connection)
   const ofTools = await findNamedConnections(sql, organizationId, names)
   const outside = [
     ...modelsOutside(allowed, modelsOf(definition), connections),
     ...toolsOutside(allowed, definition.tools, ofTools),
   ]
-  return { allowed, outside }
-}
-
-/** Raises `unprocessable` that names all of a version that is outside of the organization's rule. */
-export async function requireInside(
-  sql: Queryable,
-  organizationId: number,
-  definition: CrewDefinition,
-): Promise<void> {
-  const { allowed, outside } = await findOutside(sql, organizationId, definition)
   if (outside.length === 0) return
   throw new AppError('unprocessable', `${ruleOf(allowed)} ${sentence(outside)}`, {
     details: { code: 'outside_of_regions', problems: outside, allowed_regions: allowed },
@@ -159,10 +148,7 @@ const sentence = (outside: readonly string[]): string => `${outside.join('; ')}.
 const NAMED_MAX = 20
 
 /** The failure of a run whose version is outside. */
-export const outsideFailure = (
-  allowed: AllowedRegions,
-  outside: readonly string[],
-): RunFailure => {
+export const outsideFailure = (allowed: AllowedRegions, outside: readonly string[]): RunFailure => {
   const more = outside.length > NAMED_MAX ? [`and ${outside.length - NAMED_MAX} more`] : []
   return {
     code: 'region_not_allowed',
@@ -170,4 +156,14 @@ export const outsideFailure = (
       `${ruleOf(allowed)} ${sentence([...outside.slice(0, NAMED_MAX), ...more])} Give its ` +
       'connections a region that is allowed, or publish another version.',
   }
+}
+
+/** Returns what those are told who deploy a program of their own under a rule; null without one. */
+export async function findSourceNote(sql: Queryable, organizationId: number) {
+  const allowed = await findAllowedRegions(sql, organizationId)
+  if (allowed.length === 0) return null
+  return (
+    `The data of your organization stays in ${allowed.join(', ')}, and the platform cannot ` +
+    'hold a program of your own to that: it calls what it likes. Network policies of the cluster can.'
+  )
 }

@@ -110,7 +110,8 @@ export const RUN_ERRORS = {
     remedy: 'Add the host to the connection, or correct the address of the tool.',
   },
   region_not_allowed: {
-    meaning: 'A model or a tool is outside of the regions in which the organization keeps its data.',
+    meaning:
+      'A model or a tool is outside of the regions in which the organization keeps its data.',
     remedy:
       'Give its connection an allowed region, publish a version without it, or let an admin ' +
       'change the rule.',

@@ -220,8 +220,8 @@ async function lockWaiting(tx: Transaction, id: string): Promise<boolean> {
 /**
  * Stores that the head of a line was not accepted, and gives the line back: due again later, or,
  * after the last try, without this message. A webhook that accepted nothing all day is paused
- * instead, and at once one that will accept nothing, for the reason `pausedFor`. Stores nothing of a line that was given back
- * already, or that another sender has.
+ * instead, and at once one that will accept nothing, for the reason `pausedFor`. Stores nothing of
+ * a line that was given back already, or that another sender has.
  */
 export async function settleRefused(
   sql: Database,

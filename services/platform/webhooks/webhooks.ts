@@ -65,7 +65,8 @@ export interface Webhook extends WebhookKey, WebhookFields {
 
 const columns = (sql: Queryable) => sql`
   id, deployment_id, url, event_types, format, region, failing_since, paused_at, pause_reason,
-  created_at, case when previous_key_until > now() then previous_key_until end as previous_key_until`
+  created_at,
+  case when previous_key_until > now() then previous_key_until end as previous_key_until`
 
 /** Those of tasks are none of an automation's. */
 const isOf = (sql: Queryable, { id, deploymentId }: WebhookKey) => sql`

@@ -130,7 +130,13 @@ const addressesOf = (settings: ConnectionSettings) => ({
   test_url: settings.test_url ?? null,
 })
 
-function valuesOf({ name, provider, hosts, region: place, ...given }: Given): Values<typeof fields> {
+function valuesOf({
+  name,
+  provider,
+  hosts,
+  region: place,
+  ...given
+}: Given): Values<typeof fields> {
   const settings = given.settings ?? {}
   return {
     name,

@@ -529,7 +529,7 @@ describe('the outbox', () => {
     }
     const refused = await take()
     const problem = 'It answered HTTP 500.'
-    const no = { attempt: { status: 500, problem, durationMs: 1 }, isGone: false }
+    const no = { attempt: { status: 500, problem, durationMs: 1 }, pausedFor: undefined }
     const refuse = () =>
       settleRefused(sql, refused.line, { head: refused.head, ...no, retrySeconds: [0] })
     await refuse()

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
+import { findSourceNote } from '../../../platform/connections/regions.ts'
 import {
   deployAgain,
   deploySource,
@@ -53,8 +54,9 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const { number } = await deploy(c, crew)
     const deployment = await findCrewDeployment(sql, { ...crew, number })
     if (!deployment) throw noDeployment(number)
-    const { automationId } = crew.automation
-    return c.json(deploymentDocument(deployment), 201, {
+    const { automationId, organizationId } = crew.automation
+    const note = await findSourceNote(sql, organizationId)
+    return c.json({ ...deploymentDocument(deployment), note }, 201, {
       location: `/designer/v2/automations/${automationId}/deployments/${number}`,
     })
   })

@@ -30,6 +30,38 @@ import { schemasOfFields } from './resource-schemas.ts'
 
 const settings = schemasOfFields(ownCrewFields)
 
+const deployment = {
+  number: { ...integer, description: 'Counts the deployments of the automation.' },
+  state: { ...text, enum: CREW_STATES },
+  reason: nullable('string', { description: 'Why it is in this state, and what to do.' }),
+  source: closed({
+    digest: { ...text, description: 'SHA-256 of its files.' },
+    name: text,
+    size: { ...integer, description: 'Of the archive, in bytes.' },
+    files: integer,
+    left_out: {
+      type: 'array',
+      items: text,
+      description:
+        'The first files and folders of the archive that are no part of the source, such as ' +
+        '.venv/.',
+    },
+    left_out_more: { ...integer, description: 'How many others were left out.' },
+    git_ref: nullable('string'),
+    git_commit: nullable('string'),
+    is_kept: { type: 'boolean', description: 'False: it cannot be deployed again.' },
+  }),
+  way: nullable('string', { enum: [...CREW_WAYS, null] }),
+  image: nullable('string', { description: 'By its digest.' }),
+  rolled_back_from: nullable('integer', {
+    description: 'The deployment whose source and settings it took.',
+  }),
+  created_at: moment,
+  state_since: moment,
+  online_at: { ...perhapsMoment, description: 'When it was first online.' },
+  ended_at: perhapsMoment,
+}
+
 /** The schemas of automations that are made from sources. */
 export const CREW_SCHEMAS = {
   CrewRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
@@ -65,37 +97,8 @@ export const CREW_SCHEMAS = {
     },
     newest_deployment: { oneOf: [schema('Deployment'), { type: 'null' }] },
   }),
-  Deployment: closed({
-    number: { ...integer, description: 'Counts the deployments of the automation.' },
-    state: { ...text, enum: CREW_STATES },
-    reason: nullable('string', { description: 'Why it is in this state, and what to do.' }),
-    source: closed({
-      digest: { ...text, description: 'SHA-256 of its files.' },
-      name: text,
-      size: { ...integer, description: 'Of the archive, in bytes.' },
-      files: integer,
-      left_out: {
-        type: 'array',
-        items: text,
-        description:
-          'The first files and folders of the archive that are no part of the source, such as ' +
-          '.venv/.',
-      },
-      left_out_more: { ...integer, description: 'How many others were left out.' },
-      git_ref: nullable('string'),
-      git_commit: nullable('string'),
-      is_kept: { type: 'boolean', description: 'False: it cannot be deployed again.' },
-    }),
-    way: nullable('string', { enum: [...CREW_WAYS, null] }),
-    image: nullable('string', { description: 'By its digest.' }),
-    rolled_back_from: nullable('integer', {
-      description: 'The deployment whose source and settings it took.',
-    }),
-    created_at: moment,
-    state_since: moment,
-    online_at: { ...perhapsMoment, description: 'When it was first online.' },
-    ended_at: perhapsMoment,
-  }),
+  Deployment: closed(deployment),
+  NewDeployment: closed({ ...deployment, note: nullable('string') }),
   Deployments: closed({ deployments: list(schema('Deployment')) }),
   DeployAgainRequest: schemaOfBody(
     againBody,
@@ -245,10 +248,10 @@ export const CREW_PATHS = {
     post: operation('deploy', 'Deploy a source', {
       description:
         'An archive of a project, .zip or .tar.gz, of at most 64 MiB. As JSON: deploy the newest ' +
-        'source again, or roll back to an earlier deployment.',
+        'source again, or roll back. `note` says what a rule on regions cannot do for it.',
       requestBody: SOURCE_BODY,
       responses: {
-        '201': json('A worker builds and starts it.', 'Deployment', location('Where it is.')),
+        '201': json('A worker builds and starts it.', 'NewDeployment', location('Where it is.')),
         ...WRITES,
         ...NONE,
         ...BAD_BODY,

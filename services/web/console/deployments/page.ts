@@ -33,6 +33,8 @@ export interface CrewPage {
   readonly runsHere: boolean
   /** What the organization's sources and images take, and may take, in bytes. */
   readonly storage: CrewStorage & { readonly quotaBytes: number }
+  /** What a rule on regions cannot do for it. */
+  readonly note: string | null
   readonly notice?: string | undefined
   /** Why a source was refused. */
   readonly problem?: string | undefined
@@ -64,7 +66,7 @@ export function crewParts(view: CrewPage): Html {
     <div data-part="head">
       ${automationHead({ automation, tab: 'deploy', aside: isLive ? refresh(view) : '' })}
     </div>
-    ${noticeBox(notice)}
+    ${noticeBox(notice)} ${view.note ? warningBox(view.note) : ''}
     ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
     <div class="columns side-first">
       <div>

@@ -4,6 +4,7 @@ import {
   deploySource,
   listCrewDeployments,
 } from '../../../platform/crews/crew-deployments.ts'
+import { findSourceNote } from '../../../platform/connections/regions.ts'
 import { countCrewStorage } from '../../../platform/crews/crew-storage.ts'
 import {
   removeAutomation,
@@ -94,6 +95,7 @@ function createReader({ sql, config }: WebDeps) {
         quotaBytes: config.CREW_STORAGE_MAX,
       },
       runsHere: config.CREW_PROCESSES,
+      note: await findSourceNote(sql, crew.automation.organizationId),
       apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
       notice: c.var.notice,
     }

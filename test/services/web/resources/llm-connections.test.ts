@@ -72,6 +72,7 @@ describe('the API of LLM connections', () => {
       ...MAIN,
       base_url: null,
       api: 'auto',
+      region: null,
       api_key: 'entered',
     })
     expect(entries.at(-1)?.after).not.toHaveProperty('api_key')

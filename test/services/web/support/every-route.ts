@@ -103,6 +103,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     environmentVariableId: variable,
     gitSourceId: acme.research.automationId,
     oauthSettingId: organizationId,
+    regionRuleId: organizationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     triggerId: ids.trigger,

@@ -16,10 +16,11 @@ describe('the connections of an organization', () => {
     const connectionsOf = shareConnections(at.sql)
     const [one, other] = [connectionsOf(organizationId), connectionsOf(organizationId)]
     expect(await one).toBe(await other)
-    expect(await one).toEqual([])
+    expect(await one).toEqual({ allowedRegions: [], connections: [] })
     await createLlmConnection(at.sql, { ...fields, name: 'main', model: 'm' })
-    expect(await connectionsOf(organizationId)).toMatchObject([{ name: 'main' }])
-    expect(await connectionsOf(organizationId + 1)).toEqual([])
+    expect(await connectionsOf(organizationId)).toMatchObject({ connections: [{ name: 'main' }] })
+    const none = { allowedRegions: [], connections: [] }
+    expect(await connectionsOf(organizationId + 1)).toEqual(none)
   })
 })
 
