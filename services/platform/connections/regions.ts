@@ -107,16 +107,26 @@ function whyOutside(
   tool: Tool,
   connections: readonly PlacedConnection[],
 ): string | undefined {
-  if (tool.type === 'fetch') return 'reads web pages, wherever they are'
-  // What else is built in calls nobody, and an automation has runs of its own, under the same rule.
-  if (tool.type !== 'mcp' && tool.type !== 'http') return undefined
-  const { connection, region = null } = tool
-  const placed =
-    connection === undefined ? { region } : connections.find(({ name }) => name === connection)
-  if (placed && isInside(allowed, placed)) return undefined
-  if (placed === undefined) return `uses the connection ${connection}, which is not there`
-  const where = placed.region === null ? 'says no region' : `is in ${placed.region}`
-  return connection === undefined ? where : `uses the connection ${connection}, which ${where}`
+  switch (tool.type) {
+    // They call nobody.
+    case 'time':
+    case 'calculator':
+    case 'json_query':
+    // It has runs of its own, under the same rule.
+    case 'automation':
+      return undefined
+    case 'fetch':
+      return 'reads web pages, wherever they are'
+    case 'mcp':
+    case 'http': {
+      const { connection, region = null } = tool
+      const placed =
+        connection === undefined ? { region } : connections.find(({ name }) => name === connection)
+      if (placed && isInside(allowed, placed)) return undefined
+      const where = placed?.region ? `is in ${placed.region}` : 'says no region'
+      return connection === undefined ? where : `uses the connection ${connection}, which ${where}`
+    }
+  }
 }
 
 /** Raises `unprocessable` that names all of a version that the rule excludes. */

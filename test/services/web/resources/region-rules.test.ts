@@ -167,7 +167,7 @@ describe('publishing under a rule', () => {
     const outside = [
       `the model ${definition.llm.model} has no LLM connection of an allowed region`,
       'the tool crm uses the connection crm, which is in us',
-      'the tool lost uses the connection lost, which is not there',
+      'the tool lost uses the connection lost, which says no region',
       'the tool pages reads web pages, wherever they are',
       'the tool search is in us',
     ]

@@ -19,8 +19,8 @@ const NOUNS: Readonly<Record<string, string>> = {
 export const REGION_WARNINGS = declareCodes({
   outside_of_regions:
     'An admin of the organization opens the page Regions in its settings, which lists each: give ' +
-    'it a region that is allowed, publish a version without it, or delete it. Until then runs ' +
-    'that need it fail, and webhooks that are outside are paused.',
+    'it a region that is allowed, publish a version without it, delete it, or change the rule. ' +
+    'Until then runs that need it fail, and webhooks that are outside are paused.',
 })
 
 /** Counts by organization what is outside of its rule. Fails never, as the queue. */

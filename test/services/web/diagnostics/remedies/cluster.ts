@@ -123,6 +123,15 @@ export const CLUSTER_CASES = {
       return { broken: options(), follow: async () => void (await run('gpt-5.4-mini')) }
     },
   },
+  outside_of_regions: {
+    component: 'designer',
+    async stage({ sql, options }) {
+      const allow = (regions: string) =>
+        sql`update organizations set allowed_regions = ${regions}::text[] where internal`
+      await allow('{eu}')
+      return { broken: options(), follow: async () => void (await allow('{}')) }
+    },
+  },
   queue_stalled: {
     component: 'designer',
     async stage({ sql, options }) {
