@@ -102,31 +102,28 @@ export function toolsOutside(
   })
 }
 
+/** Of the other types, why they are outside of each rule; undefined: of none. */
+const BUILT_IN: Readonly<Record<Exclude<Tool['type'], 'mcp' | 'http'>, string | undefined>> = {
+  time: undefined,
+  calculator: undefined,
+  json_query: undefined,
+  // It has runs of its own, under the same rule.
+  automation: undefined,
+  fetch: 'reads web pages, wherever they are',
+}
+
 function whyOutside(
   allowed: AllowedRegions,
   tool: Tool,
   connections: readonly PlacedConnection[],
 ): string | undefined {
-  switch (tool.type) {
-    // They call nobody.
-    case 'time':
-    case 'calculator':
-    case 'json_query':
-    // It has runs of its own, under the same rule.
-    case 'automation':
-      return undefined
-    case 'fetch':
-      return 'reads web pages, wherever they are'
-    case 'mcp':
-    case 'http': {
-      const { connection, region = null } = tool
-      const placed =
-        connection === undefined ? { region } : connections.find(({ name }) => name === connection)
-      if (placed && isInside(allowed, placed)) return undefined
-      const where = placed?.region ? `is in ${placed.region}` : 'says no region'
-      return connection === undefined ? where : `uses the connection ${connection}, which ${where}`
-    }
-  }
+  if (tool.type !== 'mcp' && tool.type !== 'http') return BUILT_IN[tool.type]
+  const { connection, region = null } = tool
+  const placed =
+    connection === undefined ? { region } : connections.find(({ name }) => name === connection)
+  if (placed && isInside(allowed, placed)) return undefined
+  const where = placed?.region ? `is in ${placed.region}` : 'says no region'
+  return connection === undefined ? where : `uses the connection ${connection}, which ${where}`
 }
 
 /** Raises `unprocessable` that names all of a version that the rule excludes. */
@@ -174,6 +171,6 @@ export async function findSourceNote(sql: Queryable, organizationId: number) {
   if (allowed.length === 0) return null
   return (
     `The data of your organization stays in ${allowed.join(', ')}, and the platform cannot ` +
-    'hold a program of your own to that: it calls what it likes. Network policies of the cluster can.'
+    'hold a program of your own to that: it calls what it likes. A network policy can.'
   )
 }

@@ -61,7 +61,7 @@ const deps = {
 const { signal } = new AbortController()
 
 describe('a run under a rule on regions', () => {
-  it('fails with credentials of the platform, and is performed by a connection inside', async () => {
+  it('fails with credentials of the platform, and is done by a connection inside', async () => {
     await deploy({ LLM_PRIVATE_ORIGINS: new URL(model.baseUrl).origin })
     await platform.startWorker()
     await allow('eu')

@@ -57,9 +57,9 @@ async function draft(tools: object = {}, bearer = token): Promise<string> {
     tools,
     agents: [{ ...agent, tools: Object.keys(tools) }, ...agents],
   }
-  const made = await call(`POST /projects/${id}/versions`, { definition: crew }, bearer)
+  const made = await call(`POST /projects/${String(id)}/versions`, { definition: crew }, bearer)
   expect(made).toMatchObject({ status: 'draft' })
-  return `/projects/${id}/versions/1`
+  return `/projects/${String(id)}/versions/1`
 }
 
 describe('a rule on regions', () => {
