@@ -239,7 +239,7 @@ describe('what is outside now', () => {
     const [warning] = (await warned()) ?? []
     expect(warning?.code).toBe('outside_of_regions')
     expect(warning?.message).toMatch(
-      /acme \(1 of the LLM connections, 1 of the connections, 1 of the webhooks, \d+ of/,
+      /acme \(1 of the webhooks, 1 of the LLM connections, 1 of the connections, \d+ of/,
     )
     expect(warning?.message).not.toContain('rival')
   })
