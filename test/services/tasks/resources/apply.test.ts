@@ -51,7 +51,7 @@ const webhook = (name: string, types: readonly string[], parent = 'acme-digest')
   kind: 'webhook',
   name,
   parent,
-  spec: { event_types: types, format: 'standard' },
+  spec: { event_types: types, format: 'standard', region: null },
 })
 const yaml = (...documents: readonly object[]): string =>
   documents.map((each) => stringify(each)).join('---\n')
