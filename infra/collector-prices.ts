@@ -3,17 +3,18 @@ import { Construct } from 'constructs'
 import { create } from './kit/create.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
-import { isSet, sha256 } from './template/operators.ts'
+import { all, isSet, sha256 } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import { when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { prices } = values.collector.config
+const { collector } = values
+const { prices } = collector.config
 const name = nameOf('collector-prices')
 const FILE = 'prices.json'
 const DIRECTORY = '/etc/prices'
 
-/** The operator's own prices of models, as a file for the collector and the worker. */
+/** The operator's own prices of models, as a file for the collector, the worker and web. */
 export class CollectorPrices extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
@@ -28,7 +29,7 @@ export class CollectorPrices extends Construct {
 export const hasPrices = isSet(prices)
 
 /** How a pod reads them, where it does. */
-export const pricesFileWhen = (isRead: Condition) => ({
+const pricesFileWhen = (isRead: Condition) => ({
   path: `${DIRECTORY}/${FILE}`,
   /** The file is read at the start only: other prices are other pods. */
   annotations: { 'checksum/prices': sha256(prices) },
@@ -38,3 +39,9 @@ export const pricesFileWhen = (isRead: Condition) => ({
 
 /** How the collector's pod reads them. */
 export const pricesFile = pricesFileWhen(hasPrices)
+
+/** Holds where the worker and web read them: they come with the collector. */
+export const readsPrices = all(collector.enabled, hasPrices)
+
+/** How the pods of the worker and of web read them. */
+export const platformPrices = pricesFileWhen(readsPrices)

@@ -18,7 +18,11 @@ const BEFORE = ['db-proxy', 'wait-for-postgres', 'migrate']
 
 /** What is taken, by component; a test holds it against the manifests. */
 export const TAKEN = {
-  web: { containers: ['web', ...BEFORE], volumes: ['tmp', CA], mounts: ['/tmp', CA_DIRECTORY] },
+  web: {
+    containers: ['web', ...BEFORE],
+    volumes: ['tmp', CA, 'prices'],
+    mounts: ['/tmp', CA_DIRECTORY, '/etc/prices'],
+  },
   worker: {
     containers: ['worker', ...BEFORE],
     volumes: ['tmp', CA, 'prices', 'build-certificates'],

@@ -246,8 +246,8 @@ export const schema = {
         ),
         prices: type.json(
           'Prices of models that come before the shipped ones, as the file ' +
-            '`COLLECTOR_PRICES_FILE` of the collector and, with it, of the worker, whose budgets ' +
-            'count by it.',
+            '`COLLECTOR_PRICES_FILE` of the collector and, with it, of the worker and web, whose ' +
+            'budgets count by it.',
           'prices as {"prices":[…]}',
         ),
         requireScopes: boolean(

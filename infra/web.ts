@@ -4,6 +4,7 @@ import type { WebEnv } from '../services/web/env.ts'
 import { CrewBorder } from './admission.ts'
 import { AccessToRelease, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
 import { addressOf, collectorInCluster } from './calls.ts'
+import { platformPrices, readsPrices } from './collector-prices.ts'
 import { signInEnv } from './identity-provider.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
@@ -76,13 +77,14 @@ export class Web extends Construct {
           'DB_PASSWORD',
         ),
         ...extraEnvVars.checksum,
+        ...platformPrices.annotations,
       },
       pod: {
         ...platformPod('web', { ...secretKeyBase(), ...noOauthEncryptionKey }, web),
         terminationGracePeriodSeconds: web.terminationGracePeriodSeconds,
         automountServiceAccountToken: noted('The diagnostic probe reads Deployments.', true),
         containers: [mainContainer(web, server())],
-        volumes: [tmp.volume, ...caVolumes(), ...extraVolumes()],
+        volumes: [tmp.volume, platformPrices.volume, ...caVolumes(), ...extraVolumes()],
       },
     })
     scale(this, 'web', web)
@@ -163,6 +165,13 @@ const mailEnv = {
   SMTP_FROM: setWhen(all(isSet(mail.smtpSecret), isSet(mail.from)), mail.from),
 }
 
+const collectorEnv = {
+  COLLECTOR_PRICES_FILE: setWhen(readsPrices, platformPrices.path),
+  COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
+  COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
+  COLLECTOR_PUBLIC_URL: setWhen(collector.enabled, orElse(collector.publicUrl, collectorInCluster)),
+}
+
 const ports = [
   { name: 'http', containerPort: web.port },
   { name: 'metrics', containerPort: web.metricsPort },
@@ -216,15 +225,10 @@ const server = () => ({
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     ...crewSettingsEnv,
     ...upstreamEnv,
-    COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
-    COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
-    COLLECTOR_PUBLIC_URL: setWhen(
-      collector.enabled,
-      orElse(collector.publicUrl, collectorInCluster),
-    ),
+    ...collectorEnv,
   }),
   ...reachableProbes,
   resources: resourcesOf(web.resources),
-  volumeMounts: [tmp.mount, ...caMounts(), ...extraMounts()],
+  volumeMounts: [tmp.mount, platformPrices.mount, ...caMounts(), ...extraMounts()],
   securityContext: containerSecurity(PLATFORM_USER),
 })

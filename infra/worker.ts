@@ -3,7 +3,7 @@ import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
 import { addressOf, queueInCluster, scalesByQueue } from './calls.ts'
 import { buildCertificates, crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
-import { hasPrices, pricesFileWhen } from './collector-prices.ts'
+import { platformPrices, readsPrices } from './collector-prices.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
@@ -57,7 +57,7 @@ export class Worker extends Construct {
           'DB_PASSWORD',
         ),
         ...extraEnvVars.checksum,
-        ...workerPrices.annotations,
+        ...platformPrices.annotations,
       },
       pod: {
         ...platformPod('worker', { ...secretKeyBase(), ...noOauthEncryptionKey }, worker),
@@ -67,7 +67,7 @@ export class Worker extends Construct {
         containers: [mainContainer(worker, runner())],
         volumes: [
           tmp.volume,
-          workerPrices.volume,
+          platformPrices.volume,
           buildCertificates.volume,
           ...caVolumes(),
           ...extraVolumes(),
@@ -132,10 +132,6 @@ const queueLength: WorkScaling = {
 /** A Git repository that is pulled is there, and the archive of its files. */
 const tmp = scratch('/tmp', '512Mi')
 const makesCrews = all(values.crews.fromSource, values.rbac.create)
-// They come with the collector.
-const readsPrices = all(collector.enabled, hasPrices)
-const workerPrices = pricesFileWhen(readsPrices)
-
 const runner = () => ({
   name: 'worker',
   ...runs(platformImage),
@@ -170,7 +166,7 @@ const runner = () => ({
     GIT_PRIVATE_ORIGINS: setWhen(isSet(outgoing.gitPrivateOrigins), outgoing.gitPrivateOrigins),
     PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'worker', to: 'oauth' })),
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
-    COLLECTOR_PRICES_FILE: setWhen(readsPrices, workerPrices.path),
+    COLLECTOR_PRICES_FILE: setWhen(readsPrices, platformPrices.path),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'worker', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
     ...crewsFromSourceEnv,
@@ -179,7 +175,7 @@ const runner = () => ({
   resources: resourcesOf(worker.resources),
   volumeMounts: [
     tmp.mount,
-    workerPrices.mount,
+    platformPrices.mount,
     buildCertificates.mount,
     ...caMounts(),
     ...extraMounts(),

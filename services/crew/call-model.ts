@@ -4,23 +4,16 @@ import type {
   CrewFailure,
   CrewMessage,
   LlmCallEvent,
-  StepUsage,
 } from '../platform/crew-contract/crew-protocol.ts'
-import { messageText } from './llm-call.ts'
-import type { Llm, LlmResult } from './llm.ts'
-import type { ChatMessage, ContentPart, LlmCall } from './llm-call.ts'
-import { completion } from './llm-answer.ts'
-import type { Completion } from './llm-answer.ts'
+import { messageText } from '../shared/models/llm-call.ts'
+import type { Llm, LlmResult } from '../shared/models/llm.ts'
+import type { ChatMessage, ContentPart, LlmCall } from '../shared/models/llm-call.ts'
+import { completion } from '../shared/models/llm-answer.ts'
+import type { Completion } from '../shared/models/llm-answer.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import { failureOf, stepFailure } from './steps.ts'
 import type { Steps } from './steps.ts'
-import { OUTPUT_TOKENS_ASSUMED } from '../platform/budgets/assumed-tokens.ts'
-
-/** Few texts have a token for less: English has one for four bytes, most others for three. */
-const BYTES_PER_TOKEN = 3
-
-/** What models count for an image, however many bytes it has, in its largest form. */
-const TOKENS_PER_IMAGE = 2000
+import { estimateCall } from '../platform/budgets/assumed-tokens.ts'
 
 /** The most characters that an event keeps of a conversation; the model gets all of it. */
 const CONVERSATION_CHARACTERS_MAX = 262_144
@@ -196,19 +189,4 @@ function excerptConversation(messages: readonly CrewMessage[]): CrewMessage[] {
     return { role, content: note, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
   })
   return newestFirst.toReversed()
-}
-
-/** Returns the tokens that a call may use: budgets reserve them before it is made. */
-function estimateCall({ messages, tools, max_tokens }: LlmCall): StepUsage {
-  let images = 0
-  const text = JSON.stringify([messages, tools], (key, value: unknown) => {
-    if (key !== 'image_url') return value
-    images += 1
-    return undefined
-  })
-  const bytes = Buffer.byteLength(text)
-  return {
-    input_tokens: Math.ceil(bytes / BYTES_PER_TOKEN) + images * TOKENS_PER_IMAGE,
-    output_tokens: max_tokens ?? OUTPUT_TOKENS_ASSUMED,
-  }
 }

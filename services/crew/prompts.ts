@@ -1,6 +1,7 @@
 import { fillIn } from '../platform/definitions/crew-definition.ts'
 import type { Agent, Task } from '../platform/definitions/crew-definition.ts'
-import type { ChatMessage } from './llm-call.ts'
+import { agentText, taskText } from '../platform/definitions/prompt-texts.ts'
+import type { ChatMessage } from '../shared/models/llm-call.ts'
 import type { Material } from './material/material.ts'
 import { askForJson } from './task/json-answer.ts'
 
@@ -50,8 +51,10 @@ export function promptFor(assignment: Assignment): ChatMessage[] {
   const { task, inputs, context, material } = assignment
   const fillTask = (template: string): string => fillIn(template, { ...inputs, ...material.shown })
   const user = [
-    `Task: ${fillTask(task.description)}`,
-    `Expected output: ${fillTask(task.expected_output)}`,
+    taskText({
+      description: fillTask(task.description),
+      expected_output: fillTask(task.expected_output),
+    }),
     ...(context.length === 0 ? [] : [`Context from earlier tasks:\n\n${showContext(context)}`]),
     ...(task.markdown === true ? [MARKDOWN] : []),
     task.output_schema
@@ -68,8 +71,10 @@ export function promptFor(assignment: Assignment): ChatMessage[] {
 export function promptForCoworker(delegated: Delegated): ChatMessage[] {
   const { assignment, context } = delegated
   const user = [
-    `Task: ${assignment}`,
-    'Expected output: your best answer to the coworker who asks you for this.',
+    taskText({
+      description: assignment,
+      expected_output: 'your best answer to the coworker who asks you for this.',
+    }),
     ...(context === '' ? [] : [`Context:\n\n${context}`]),
     'Answer with the output of the task only.',
   ]
@@ -83,9 +88,11 @@ function converse(
   const fill = (template: string): string => fillIn(template, inputs)
   const knowledge = material.knowledgeFor(agent)
   const system = [
-    `You are ${fill(agent.role)}.`,
-    ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
-    `Your goal: ${fill(agent.goal)}`,
+    agentText({
+      role: fill(agent.role),
+      backstory: agent.backstory === undefined ? undefined : fill(agent.backstory),
+      goal: fill(agent.goal),
+    }),
     ...(knowledge === undefined ? [] : [`\n${knowledge}`]),
   ]
   return [

@@ -1,6 +1,6 @@
 import type { CrewDefinition } from '../platform/definitions/crew-definition.ts'
 import { AppError } from '../shared/errors.ts'
-import type { Llm } from './llm.ts'
+import type { Llm } from '../shared/models/llm.ts'
 import { openMaterial } from './material/material.ts'
 import type { Material } from './material/material.ts'
 import { isDone } from './prompts.ts'

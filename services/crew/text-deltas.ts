@@ -1,5 +1,5 @@
 import type { TextDelta } from '../platform/crew-contract/crew-protocol.ts'
-import type { HearText } from './wire/wire-form.ts'
+import type { HearText } from '../shared/models/wire/wire-form.ts'
 
 /** The pause between two reports: eyes follow no faster, and each one is a line. */
 const EVERY_MS = 100

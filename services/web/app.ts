@@ -62,6 +62,7 @@ import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { triggerPageRoutes } from './console/triggers/routes.ts'
 import { evaluationPageRoutes } from './console/evaluations/routes.ts'
 import { runCaseRoutes } from './console/evaluations/run-case-routes.ts'
+import { modelCallPageRoutes } from './console/model-calls/routes.ts'
 import { replayPageRoutes } from './console/replays/routes.ts'
 import { batchPageRoutes } from './console/batches/routes.ts'
 import { deliveryRoutes } from './console/webhooks/routes.ts'
@@ -90,6 +91,7 @@ const PAGES = [
   deliveryRoutes,
   triggerPageRoutes,
   replayPageRoutes,
+  modelCallPageRoutes,
   evaluationPageRoutes,
   runCaseRoutes,
   batchPageRoutes,

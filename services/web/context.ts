@@ -1,6 +1,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Database } from '../shared/postgres/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import type { Actor } from '../platform/audit/audit.ts'
 import type { Automation } from '../platform/automations/automations.ts'
@@ -75,6 +76,8 @@ export interface WebOptions {
   readonly sendPrices?: SendPrices
   /** Tells the trace collector of holds; absent likewise. */
   readonly traceHolds?: TraceHolds
+  /** What models cost, but for the organizations' own prices. @default nothing is known */
+  readonly prices?: readonly Price[]
   /** Sends spans of calls to the trace collector. */
   readonly spans?: Pick<SpanSender, 'tracer'>
   /** The surroundings of the diagnoses. */

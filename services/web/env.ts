@@ -147,6 +147,8 @@ const variables = v.object({
   MODEL_RETIREMENTS: optional(
     v.pipe(v.string(), v.parseJson(undefined, 'must be JSON'), retirementList),
   ),
+  /** A JSON file of prices of models, which come before the shipped ones: as the collector's. */
+  COLLECTOR_PRICES_FILE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),

@@ -11,6 +11,7 @@ import type { Log } from '../shared/log.ts'
 import { createMetrics, serveWithMetrics } from '../shared/http/metrics.ts'
 import type { MeteredService } from '../shared/http/metrics.ts'
 import { inClusterAddress } from '../shared/kubernetes/client.ts'
+import { loadPrices } from '../shared/prices/load-prices.ts'
 import { countSpans } from '../shared/tracing/span-metrics.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { openTraceHolds } from '../shared/trace-holds.ts'
@@ -82,7 +83,8 @@ export async function start(
   const sendPrices = collector && openOwnPrices(collector)
   const traceHolds = collector && openTraceHolds(collector)
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
-  const calls = { spans, traces, traceTokens, sendPrices, traceHolds }
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
+  const calls = { spans, traces, traceTokens, sendPrices, traceHolds, prices }
   const app = createApp({ ...facts, ...calls, stopping: stopping.signal })
   const mailer = openMailer(config)
   const baseUrl = config.PLATFORM_BASE_URL

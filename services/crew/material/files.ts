@@ -7,7 +7,7 @@ import { numberedName } from '../../platform/definitions/output-file.ts'
 import { isDocumentType } from '../../shared/documents/document-types.ts'
 import type { ReadDocuments } from '../../shared/documents/read-document.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { ContentPart } from '../llm-call.ts'
+import type { ContentPart } from '../../shared/models/llm-call.ts'
 import { wholeEnd } from './read-file.ts'
 import type { FileText } from './read-file.ts'
 

@@ -12,7 +12,7 @@ import type { TaskDeps } from './task-deps.ts'
 import type { Team } from './team.ts'
 import { isObject } from '../../shared/is-object.ts'
 import type { JsonSchema } from '../../shared/json-schema.ts'
-import type { ResponseFormat } from '../llm-call.ts'
+import type { ResponseFormat } from '../../shared/models/llm-call.ts'
 
 /** What providers take when they guarantee an answer under a schema. */
 const STRICT = new Set(

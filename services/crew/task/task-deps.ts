@@ -1,5 +1,5 @@
 import type { CrewDefinition } from '../../platform/definitions/crew-definition.ts'
-import type { Llm } from '../llm.ts'
+import type { Llm } from '../../shared/models/llm.ts'
 import type { Material } from '../material/material.ts'
 import type { Steps } from '../steps.ts'
 import type { Toolbox } from '../tools/toolbox.ts'

@@ -4,7 +4,8 @@ import { CALL_TOKENS_MAX, spend } from './budget-ledger.ts'
 /** An automation whose models are called without a run. */
 interface Spender {
   readonly organizationId: number
-  readonly deploymentId: number
+  /** null: none, so that only the organization's own budgets apply. */
+  readonly deploymentId: number | null
 }
 
 /** The budgets for days and months that apply, each with the name of its period. */
@@ -14,22 +15,30 @@ const applying = (sql: Queryable, { organizationId, deploymentId }: Spender) => 
       case period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) as period
     from budgets
     where organization_id = ${organizationId} and period <> 'run'
-      and (deployment_id is null or deployment_id = ${deploymentId}))`
+      and (deployment_id is null or deployment_id = ${deploymentId}::int))`
+
+/** What is to be called. */
+interface Wanted {
+  readonly isPriced: boolean
+  /** What one call may need. @default nothing is known of it */
+  readonly tokens?: number
+  readonly usd?: number
+}
 
 /**
  * Returns true while no budget of a day or a month is used up, what runs have reserved included,
- * and money is not limited for models without a price.
+ * each has room for what is wanted, and money is not limited for models without a price.
  */
 export async function hasRoom(
   sql: Queryable,
-  spender: Spender & { readonly isPriced: boolean },
+  { isPriced, tokens = 0, usd = 0, ...spender }: Spender & Wanted,
 ): Promise<boolean> {
   const full = await sql`
     with ${applying(sql, spender)}
     select from applying a left join budget_ledgers l on l.budget_id = a.id and l.period = a.period
-    where coalesce(l.spent_tokens + l.reserved_tokens, 0) >= a.tokens_max
-      or coalesce(l.spent_usd + l.reserved_usd, 0) >= a.usd_max
-      or (a.usd_max is not null and a.unpriced = 'refuse' and ${!spender.isPriced})
+    where coalesce(l.spent_tokens + l.reserved_tokens, 0) >= a.tokens_max - ${tokens}::bigint
+      or coalesce(l.spent_usd + l.reserved_usd, 0) >= a.usd_max - ${String(usd)}::text::numeric
+      or (a.usd_max is not null and a.unpriced = 'refuse' and ${!isPriced})
     limit 1`
   return full.length === 0
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import { addressProblem as spellingProblem } from '../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
-import type { LlmApi } from './model-endpoint.ts'
+import type { LlmApi } from '../../shared/models/llm-call.ts'
 
 /** What people and programs say of a connection. */
 export interface GivenLlmConnection {

@@ -1,10 +1,6 @@
 import * as v from 'valibot'
+import { LLM_APIS } from '../../shared/models/llm-call.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
-
-/** The forms in which models are asked; `auto`: `chat_completions`, or what the answer asks for. */
-export const LLM_APIS = ['auto', 'chat_completions', 'responses'] as const
-/** A form in which a model is asked. */
-export type LlmApi = (typeof LLM_APIS)[number]
 
 /** The address for the calls of one model, instead of the crew's own. */
 export const modelEndpoint = v.strictObject(

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
+import { REASONING_EFFORTS } from '../../shared/models/llm-call.ts'
 import { decisionTerms } from '../approvals/approval-decisions.ts'
 import type { WrittenTerms } from '../approvals/approval-decisions.ts'
 import { PROCESSES, processProblems } from './crew-process.ts'
@@ -28,19 +29,6 @@ const few = <Item extends v.GenericSchema>(item: Item) =>
     v.minLength(1, 'must not be empty'),
     v.maxLength(100, 'must have at most 100 entries'),
   )
-
-/** How much a model reasons before it answers; each model takes some of these. */
-export const REASONING_EFFORTS = [
-  'none',
-  'minimal',
-  'low',
-  'medium',
-  'high',
-  'xhigh',
-  'max',
-] as const
-/** How much a model reasons. */
-export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 
 const model = v.pipe(text, v.minLength(1, 'must not be empty'))
 
@@ -267,7 +255,8 @@ function toolProblems({ agents, tools = {} }: CrewDefinition): string[] {
   return [...unknown, ...nameProblems(tools)]
 }
 
-const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
+/** A placeholder of an input in a text. */
+export const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 
 /**
  * Returns the names of the placeholders in the texts of a crew, in order of first use, without that

@@ -66,3 +66,22 @@ export function perToken(perMillion: number): string {
   const digits = String(picodollars).padStart(PICODOLLARS_DIGITS + 1, '0')
   return `${digits.slice(0, -PICODOLLARS_DIGITS)}.${digits.slice(-PICODOLLARS_DIGITS)}`
 }
+
+/** The tokens of a call, as far as they are known. */
+interface UsedTokens {
+  readonly input_tokens?: number | undefined
+  readonly output_tokens?: number | undefined
+  /** Those of the input that the provider had in its cache. */
+  readonly cached_input_tokens?: number | undefined
+}
+
+/** Returns what a call costs, in US dollars. */
+export function costOf(
+  call: UsedTokens,
+  { input, cached = input, output = 0 }: TokenPrices,
+): number {
+  const { input_tokens: given = 0, output_tokens: said = 0, cached_input_tokens: kept = 0 } = call
+  const known = Math.min(kept, given)
+  const dollars = (perMillion: number): number => Number(perToken(perMillion))
+  return (given - known) * dollars(input) + known * dollars(cached) + said * dollars(output)
+}

@@ -15,9 +15,9 @@ import {
 import type { LlmConnection } from '../../platform/connections/llm-connections.ts'
 import { createLlmKeys } from '../../platform/connections/llm-keys.ts'
 import { PROVIDER_NAMES } from '../../platform/connections/llm-providers.ts'
-import { LLM_APIS } from '../../platform/connections/model-endpoint.ts'
-import type { LlmApi } from '../../platform/connections/model-endpoint.ts'
 import { requireRegion } from '../../platform/connections/regions.ts'
+import { LLM_APIS } from '../../shared/models/llm-call.ts'
+import type { LlmApi } from '../../shared/models/llm-call.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
 import {

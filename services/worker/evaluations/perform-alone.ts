@@ -1,11 +1,10 @@
-import type { LlmCallEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { CrewDefinition } from '../../platform/definitions/crew-definition.ts'
 import type { Inputs } from '../../platform/definitions/input-declarations.ts'
 import { crewTokens } from '../../shared/crew-token.ts'
 import { deadline } from '../../shared/deadline.ts'
 import type { Log } from '../../shared/log.ts'
-import { findPrice, perToken } from '../../shared/prices/find-price.ts'
-import type { Price, TokenPrices } from '../../shared/prices/price-table.ts'
+import { costOf, findPrice } from '../../shared/prices/find-price.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import { callCrew } from '../run/call-crew.ts'
 import type { KeptEvent } from '../run/call-crew.ts'
 import type { Ending } from '../run/ending.ts'
@@ -104,11 +103,4 @@ function openMeter(prices: readonly Price[], organizationId: number) {
     },
     spent: () => ({ ...sums, usd, tools }),
   }
-}
-
-function costOf(call: LlmCallEvent, { input, cached = input, output = 0 }: TokenPrices): number {
-  const { input_tokens: given = 0, output_tokens: said = 0, cached_input_tokens: kept = 0 } = call
-  const known = Math.min(kept, given)
-  const dollars = (perMillion: number): number => Number(perToken(perMillion))
-  return (given - known) * dollars(input) + known * dollars(cached) + said * dollars(output)
 }

@@ -3,7 +3,8 @@ import { isOwnCrew } from '../../platform/definitions/own-crew-definition.ts'
 import type { ModelEndpoint } from '../../platform/connections/model-endpoint.ts'
 import type { LeasedRun } from '../../platform/runs/run-queue.ts'
 import type { RunFailure } from '../../platform/runs/run-errors.ts'
-import type { Failure } from '../../platform/runs/runs.ts'
+import { endpointOf } from '../../platform/connections/connection-endpoint.ts'
+import type { EndpointDeps } from '../../platform/connections/connection-endpoint.ts'
 import { listConnectionsForModels } from '../../platform/connections/llm-connections.ts'
 import type {
   ModelConnection,
@@ -11,18 +12,11 @@ import type {
 } from '../../platform/connections/llm-connections.ts'
 import { isInside, modelsOutside, outsideFailure } from '../../platform/connections/regions.ts'
 import type { AllowedRegions } from '../../platform/connections/regions.ts'
-import { createLlmKeys } from '../../platform/connections/llm-keys.ts'
-import { describeRequirements } from '../../platform/connections/llm-providers.ts'
-import { usageOf } from '../../platform/connections/llm-usage.ts'
-import type { ReadVariable } from '../../platform/connections/llm-usage.ts'
-import type { SecretKeys } from '../../shared/crew-token.ts'
-import { addressProblem } from '../../shared/outgoing/address.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 
-/** Its secret keys open the keys of LLM connections. */
-export interface ModelDeps extends SecretKeys {
+/** What opens connections, and the database that has them. */
+export interface ModelDeps extends EndpointDeps {
   readonly sql: Database
-  readonly readVariable: ReadVariable
   /** @default by a statement each time */
   readonly connectionsOf?: (organizationId: number) => Promise<ModelConnections>
 }
@@ -78,44 +72,6 @@ export async function resolveModels(
   }
   const names = Object.fromEntries(connections.map(({ model, name }) => [model, name]))
   return { models: Object.fromEntries(models), names, allowedRegions }
-}
-
-/** The endpoint of a connection, or why there is none. */
-function endpointOf(deps: ModelDeps, connection: ModelConnection): ModelEndpoint | string {
-  const hasKey = connection.sealedKey !== null
-  const { chatUrl, platformKey, missing } = usageOf({ ...connection, hasKey }, deps.readVariable)
-  if (chatUrl === undefined) {
-    return (
-      `the provider ${connection.provider} has no OpenAI-compatible address. Give the ` +
-      'connection a base URL.'
-    )
-  }
-  const problem = addressProblem(chatUrl)
-  if (problem !== undefined) return `its base URL ${problem}. Save it in that form.`
-  // An address of its own may take calls without a key: only a call can say.
-  if (missing.length > 0 && !connection.baseUrl) {
-    const needed = describeRequirements(missing)
-    return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`
-  }
-  const { api } = connection
-  // Crews of former versions know no other one.
-  const base = { base_url: chatUrl, ...(api === 'auto' ? {} : { api }) }
-  if (connection.sealedKey) {
-    const keys = createLlmKeys(deps.secretKeyBase, deps.previousSecretKeyBase)
-    const key = keys.open(connection.sealedKey, connection)
-    return key === undefined
-      ? 'its key was stored with another SECRET_KEY_BASE. Enter the key again.'
-      : { ...base, api_key: key }
-  }
-  return platformKey === undefined ? base : { ...base, api_key: platformKey }
-}
-
-/** Names the LLM connection by which the model of a failure was called, and what to check in it. */
-export function nameConnection(failure: Failure, name: string | undefined): Failure {
-  const { code, message } = failure
-  if (name === undefined || !code.startsWith('llm_')) return failure
-  const what = /\bHTTP 40[13]\b/.test(message) ? 'the key of ' : ''
-  return { code, message: `${message} Check ${what}the LLM connection "${name}".` }
 }
 
 const unusable = ({ name }: ModelConnection, why: string): RunFailure => ({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
-import { createLlm } from '../../../services/crew/llm.ts'
+import { createLlm } from '../../../services/shared/models/llm.ts'
 import { createReplaySteps } from '../../../services/crew/replay-steps.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
 import type {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createLlm } from '../../../services/crew/llm.ts'
-import type { LlmCall } from '../../../services/crew/llm-call.ts'
+import { createLlm } from '../../../services/shared/models/llm.ts'
+import type { LlmCall } from '../../../services/shared/models/llm-call.ts'
 import { formatOf } from '../../../services/crew/task/output.ts'
 import type { JsonSchema } from '../../../services/shared/json-schema.ts'
 import { refuses, says, startFakeModel } from './fake-model.ts'

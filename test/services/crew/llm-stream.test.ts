@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createLlm } from '../../../services/crew/llm.ts'
-import type { LlmCall } from '../../../services/crew/llm-call.ts'
+import { createLlm } from '../../../services/shared/models/llm.ts'
+import type { LlmCall } from '../../../services/shared/models/llm-call.ts'
 import { refuses, says, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createHabits } from '../../../services/crew/habits.ts'
-import type { Habits } from '../../../services/crew/habits.ts'
-import { createLlm } from '../../../services/crew/llm.ts'
-import type { LlmCall } from '../../../services/crew/llm-call.ts'
+import { createHabits } from '../../../services/shared/models/habits.ts'
+import type { Habits } from '../../../services/shared/models/habits.ts'
+import { createLlm } from '../../../services/shared/models/llm.ts'
+import type { LlmCall } from '../../../services/shared/models/llm-call.ts'
 import { formatOf } from '../../../services/crew/task/output.ts'
-import type { LlmApi } from '../../../services/platform/connections/model-endpoint.ts'
+import type { LlmApi } from '../../../services/shared/models/llm-call.ts'
 import {
   asks,
   messageOf,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createLlm } from '../../../services/crew/llm.ts'
+import { createLlm } from '../../../services/shared/models/llm.ts'
 import type {
   CrewEvent,
   RecordedStep,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLlm } from '../../../services/crew/llm.ts'
+import { createLlm } from '../../../services/shared/models/llm.ts'
 import { startModel } from '../../../services/local/model.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/http/serve.ts'

@@ -1,6 +1,6 @@
 import { isObject } from '../../../shared/is-object.ts'
-import { REASONING_EFFORTS } from '../../definitions/crew-definition.ts'
-import type { ReasoningEffort } from '../../definitions/crew-definition.ts'
+import { REASONING_EFFORTS } from '../../../shared/models/llm-call.ts'
+import type { ReasoningEffort } from '../../../shared/models/llm-call.ts'
 import { PROVIDER_NAMES, providerOf } from '../../connections/llm-providers.ts'
 import { isOff, isPython, kindOf } from './fields.ts'
 import type { Field } from './fields.ts'

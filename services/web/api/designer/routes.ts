@@ -19,6 +19,7 @@ import { designerRunRoutes } from './run-routes.ts'
 import { designerCaseRoutes } from './case-routes.ts'
 import { designerEvaluationRoutes } from './evaluation-routes.ts'
 import { designerBatchRoutes } from './batch-routes.ts'
+import { designerModelCallRoutes } from './model-call-routes.ts'
 import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReceiptRoutes } from './receipt-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
@@ -67,6 +68,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerVersionRoutes(deps))
   routes.route('/', designerReleaseRoutes(deps))
   routes.route('/', designerReplayRoutes(deps))
+  routes.route('/', designerModelCallRoutes(deps))
   routes.route('/', designerCaseRoutes(deps))
   routes.route('/', designerEvaluationRoutes(deps))
   routes.route('/', designerBatchRoutes(deps))

@@ -13,6 +13,7 @@ import { mcpPaths } from './mcp.ts'
 import { MANAGED_PATHS, MANAGED_SCHEMAS } from './managed.ts'
 import { EVALUATION_PATHS, EVALUATION_SCHEMAS } from './evaluations.ts'
 import { RECEIPT_PATHS, RECEIPT_SCHEMAS } from './receipts.ts'
+import { MODEL_CALL_PATHS, MODEL_CALL_SCHEMAS } from './model-calls.ts'
 import { REPLAY_PATHS, REPLAY_SCHEMAS } from './replays.ts'
 import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
@@ -62,6 +63,7 @@ export function describeApi(config: Config) {
       ...MANAGED_PATHS,
       ...RECEIPT_PATHS,
       ...REPLAY_PATHS,
+      ...MODEL_CALL_PATHS,
       ...EVALUATION_PATHS,
       ...CREW_PATHS,
       ...REPOSITORY_PATHS,
@@ -78,6 +80,7 @@ export function describeApi(config: Config) {
         ...BUDGET_SCHEMAS,
         ...TRIGGER_SCHEMAS,
         ...WORKLOAD_SCHEMAS,
+        ...MODEL_CALL_SCHEMAS,
         ...LIMIT_SCHEMAS,
         ...MANAGED_SCHEMAS,
         ...RECEIPT_SCHEMAS,

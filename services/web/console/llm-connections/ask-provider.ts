@@ -1,10 +1,6 @@
 import * as v from 'valibot'
-import {
-  asksForResponses,
-  limitFor,
-  readRefusal,
-} from '../../../platform/connections/model-calls.ts'
-import type { LlmApi } from '../../../platform/connections/model-endpoint.ts'
+import { asksForResponses, limitFor, readRefusal } from '../../../shared/models/refusals.ts'
+import type { LlmApi } from '../../../shared/models/llm-call.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { toAppError } from '../../../shared/errors.ts'
 import type { Route } from '../../../shared/outgoing/guard.ts'

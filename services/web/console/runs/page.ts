@@ -217,7 +217,8 @@ function progressSection(view: RunPage, path: string): Html {
       ${isNewest ? '' : html`<a href="${path}#progress">Newest steps</a>`}
       ${hasTrace ? html`<a href="${tracePath(run)}">Prompts and answers</a>` : ''}
     </div>
-    ${earlier ? earlierSteps(earlier, path) : ''} ${stepList(toRunTimeline(steps, run, Date.now()))}
+    ${earlier ? earlierSteps(earlier, path) : ''}
+    ${stepList(toRunTimeline(steps, run, Date.now()), path)}
     ${run.finishedAt ? '' : html`<div class="writing" data-texts="${path}/texts" hidden></div>`}
     ${keptFrom(view)}
     <div data-part="nothing">

@@ -46,9 +46,9 @@ const HIDDEN = new Set([
 
 /**
  * The steps of a run on one time axis: each has a line that changes while the run goes on, and
- * folds with what it says, which stay as they are.
+ * folds with what it says, which stay as they are. The path is that of the run.
  */
-export const stepList = (timeline: RunTimeline): Html =>
+export const stepList = (timeline: RunTimeline, path: string): Html =>
   html`${
       timeline.steps.length > 0
         ? html`<div class="step-line step-head" data-part="axis">
@@ -59,15 +59,15 @@ export const stepList = (timeline: RunTimeline): Html =>
         : html`<div data-part="axis"></div>`
     }
     <ol class="steps" data-part="steps">
-      ${foldItems(timeline.steps).map((step) => stepRow(step, timeline))}
+      ${foldItems(timeline.steps).map((step) => stepRow(step, timeline, path))}
     </ol>`
 
-function stepRow(step: RunStep, timeline: RunTimeline): Html {
+function stepRow(step: RunStep, timeline: RunTimeline, path: string): Html {
   const { id, depth, said, isError } = step
   return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
     <div class="step-line" data-part="line-${id}" ${written(step)}>${line(step, timeline)}</div>
     <div class="step-body d${Math.min(depth, INDENT_MAX)}" data-part="body-${id}">
-      ${problem(step)} ${whySkipped(step)} ${folds(step, timeline)}
+      ${problem(step)} ${whySkipped(step)} ${folds(step, timeline)} ${again(step, path)}
     </div>
   </li>`
 }
@@ -126,6 +126,12 @@ function problem({ facts: { error } }: RunStep): Html | string {
 
 const whySkipped = ({ facts: { skipped } }: RunStep): Html | string =>
   typeof skipped === 'string' ? html`<p class="hint">${visibleText(skipped)}</p>` : ''
+
+/** Calls of models can be made again from their record. */
+const again = ({ kind, facts: { step } }: RunStep, path: string): Html | string =>
+  kind === 'llm' && typeof step === 'string'
+    ? html`<p class="hint"><a href="${path}/calls/${step}">Try this call again</a></p>`
+    : ''
 
 function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html {
   const fields = Object.entries(facts).flatMap(([key, value]) =>

@@ -10,7 +10,7 @@ import { WITHOUT_REQUESTS } from './list-query.ts'
 import { endOf, toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
 import { readerOf } from './reader-of.ts'
-import { traceIdOf } from './trace-query.ts'
+import { traceIdOf } from '../../traces/trace-place.ts'
 import { createRoom } from '../frame/room.ts'
 
 /** Of the last calls of a trace, those that are looked at for an output. */

@@ -4,7 +4,8 @@ import { queryOf } from '../frame/lists/pager.ts'
 import { readFilter } from './list-filter.ts'
 import { readListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
-import { getTraceId, readTraceQuery } from './trace-query.ts'
+import { readTraceQuery } from './trace-query.ts'
+import { getTraceId } from '../../traces/trace-place.ts'
 import { createRoom } from '../frame/room.ts'
 
 /** A page of a filter without an index looks at some thousands of traces. */

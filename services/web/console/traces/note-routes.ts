@@ -10,7 +10,7 @@ import { AppError } from '../../../shared/errors.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { readerOf } from './reader-of.ts'
-import { getTraceId } from './trace-query.ts'
+import { getTraceId } from '../../traces/trace-place.ts'
 import { createRoom } from '../frame/room.ts'
 
 /** Adds and deletes what people say of a trace. */

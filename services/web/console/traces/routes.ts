@@ -12,7 +12,8 @@ import { spanPanel } from './span-panel.ts'
 import { toRowsDocument, toSpanRow } from './span-row.ts'
 import type { SpanRow } from './span-row.ts'
 import { PAGE_ROWS, tracePage } from './trace-page.ts'
-import { getTraceId, readTraceQuery, spanIdOf } from './trace-query.ts'
+import { readTraceQuery } from './trace-query.ts'
+import { getSpanPlace, getTraceId } from '../../traces/trace-place.ts'
 import type { TraceQuery } from './trace-query.ts'
 import { toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
@@ -48,8 +49,7 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   room.page('viewer', `${path}/spans/:spanId`, async (c) => {
-    const traceId = getTraceId(c)
-    const spanId = getSpanId(c)
+    const { traceId, spanId } = getSpanPlace(c)
     const view = await readerOf(c, deps).span({ traceId, spanId })
     const { as, list } = readTraceQuery(c)
     const tracePath = `/traces/${traceId}`
@@ -59,7 +59,7 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   room.page('viewer', `${path}/spans/:spanId/raw`, async (c) => {
-    const [traceId, spanId] = [getTraceId(c), getSpanId(c)]
+    const { traceId, spanId } = getSpanPlace(c)
     const answer = await readerOf(c, deps).open(`/traces/${traceId}/spans/${spanId}`)
     return download(answer, `span-${spanId}.json`)
   })
@@ -148,12 +148,6 @@ async function findRunOf(
 ): Promise<RunRecord | undefined> {
   const kickoffId = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   return findRunRecord(sql, { organizationId, id: kickoffId })
-}
-
-function getSpanId(c: Context): string {
-  const id = spanIdOf(c.req.param('spanId') ?? '')
-  if (id !== undefined) return id
-  throw new AppError('not_found', 'A span id has 16 hexadecimal digits.')
 }
 
 /** Hands an answer of the collector on as it comes. */

@@ -8,6 +8,7 @@ import { factList, pill } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { kindIcon, kindName, kindOf } from '../frame/kinds.ts'
 import { ODDITY_TEXTS } from './oddities.ts'
+import { isSpanCall } from '../../model-calls/span-call.ts'
 import { conversation } from './span-messages.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
 import type { ShownAs } from '../frame/text/foreign-text.ts'
@@ -66,6 +67,11 @@ function head(panel: SpanPanel): Html {
       <p class="hint">${kindName(kind)} · <code class="select">${span.spanId}</code></p>
     </div>
     <div class="output-actions" data-copy-from="${raw}">
+      ${
+        isSpanCall(panel.view)
+          ? html`<a class="button small" href="${raw.replace(/raw$/, 'try')}">Try again</a>`
+          : ''
+      }
       ${(span.status.code ?? 0) === ERROR ? pill('bad', 'Error') : ''}
       <a class="button small" href="${raw}">${icon('download')}<span>JSON</span></a>
     </div>

@@ -1,8 +1,8 @@
 import type { Context } from 'hono'
-import { AppError } from '../../../shared/errors.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { KINDS } from '../frame/kinds.ts'
 import type { ShownAs } from '../frame/text/foreign-text.ts'
+import { spanIdOf } from '../../traces/trace-place.ts'
 import { carriedList, readListQuery } from './list-query.ts'
 
 /** What the address of a trace asks for. */
@@ -29,30 +29,6 @@ export interface TraceQuery {
 const TEXT_MAX = 200
 const LIST_MAX = 4000
 const ROWS_MAX = 1_000_000
-
-const TRACE_ID = /^[0-9a-f]{32}$/
-const SPAN_ID = /^[0-9a-f]{16}$/
-
-/** Returns a trace id in its usual form, from one with dashes or capitals; undefined for others. */
-export function traceIdOf(text: string): string | undefined {
-  const id = text.toLowerCase().replaceAll('-', '')
-  return TRACE_ID.test(id) ? id : undefined
-}
-
-/** The id of the trace in an address. Raises `not_found` for what is none. */
-export function getTraceId(c: Context): string {
-  const id = traceIdOf(c.req.param('traceId') ?? '')
-  if (id !== undefined) return id
-  throw new AppError(
-    'not_found',
-    'There is no such page. A trace is at /traces/ and its id, which has 32 hexadecimal digits; ' +
-      'the list is at /traces, and what all traces used at /usage.',
-  )
-}
-
-/** Returns a span id; undefined for what is none. */
-export const spanIdOf = (text: string): string | undefined =>
-  SPAN_ID.test(text.toLowerCase()) ? text.toLowerCase() : undefined
 
 /** Reads the query of a trace's page; what was cut or mistyped counts as absent. */
 export function readTraceQuery(c: Context): TraceQuery {

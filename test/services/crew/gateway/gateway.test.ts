@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLlm } from '../../../../services/crew/llm.ts'
-import type { LlmApi } from '../../../../services/platform/connections/model-endpoint.ts'
+import { createLlm } from '../../../../services/shared/models/llm.ts'
+import type { LlmApi } from '../../../../services/shared/models/llm-call.ts'
 import { runHere } from '../run-here.ts'
 import { hasUv, installLiteLlm, startLiteLlm } from './litellm.ts'
 import { ANSWER, PROVIDERS, TOOL } from './providers.ts'

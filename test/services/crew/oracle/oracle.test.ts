@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { LlmCall } from '../../../../services/crew/llm-call.ts'
+import type { LlmCall } from '../../../../services/shared/models/llm-call.ts'
 import { parseCrewDefinition } from '../../../../services/platform/definitions/crew-definition.ts'
 import type { CrewDefinition } from '../../../../services/platform/definitions/crew-definition.ts'
 import { modelHere, promptOf, runHere } from '../run-here.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { createDocumentReader } from '../../../../services/shared/documents/read-document.ts'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Llm } from '../../../../services/crew/llm.ts'
-import type { LlmCall } from '../../../../services/crew/llm-call.ts'
+import type { Llm, LlmFailure } from '../../../../services/shared/models/llm.ts'
+import type { LlmCall } from '../../../../services/shared/models/llm-call.ts'
 import { createReplaySteps } from '../../../../services/crew/replay-steps.ts'
 import { runCrew } from '../../../../services/crew/run-crew.ts'
 import type {
@@ -15,7 +15,6 @@ import type {
   CrewDefinition,
   Task,
 } from '../../../../services/platform/definitions/crew-definition.ts'
-import type { RunErrorCode } from '../../../../services/platform/runs/run-errors.ts'
 import { guardFor } from '../../../support/outgoing.ts'
 import { journalOf, modelHere, pathsOf, promptOf, runHere } from '../run-here.ts'
 import type { Reply } from '../run-here.ts'
@@ -48,7 +47,10 @@ const skipped = (events: readonly CrewEvent[]): string[] =>
   })
 
 /** A model of which some calls fail, by their numbers from 0. */
-function failing(fails: Readonly<Record<number, RunErrorCode>>, reply: (call: LlmCall) => Reply) {
+function failing(
+  fails: Readonly<Record<number, LlmFailure['code']>>,
+  reply: (call: LlmCall) => Reply,
+) {
   const { llm, calls } = modelHere(reply)
   const complete: Llm['complete'] = async (call, signal) => {
     const code = fails[calls.length]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { LlmCall } from '../../../../services/crew/llm-call.ts'
+import type { LlmCall } from '../../../../services/shared/models/llm-call.ts'
 import type {
   CrewDefinition,
   Task,

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { LlmCall } from '../../../../services/crew/llm-call.ts'
+import type { LlmCall } from '../../../../services/shared/models/llm-call.ts'
 import type {
   CrewDefinition,
   Task,

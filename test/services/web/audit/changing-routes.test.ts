@@ -20,6 +20,7 @@ import { BASE_URL, cheapHash } from '../support/platform.ts'
 import type { SignedInUser } from '../support/platform.ts'
 import { CLIENT_SECRET, openPlatformWithConnections } from '../support/platform-with-connections.ts'
 import type { PlatformWithConnections } from '../support/platform-with-connections.ts'
+import { recordCall, STEP } from '../support/recorded-call.ts'
 import { makeWheel, uploadForm } from '../support/wheels.ts'
 import { few } from '../../../support/long.ts'
 
@@ -149,6 +150,7 @@ type Why = string
 const RUN: Why = 'starts a run, which is its own record'
 const OF_TASK: Why = 'is of one run, whose caller asks to be told of it'
 const FILE: Why = 'stores a file that runs are given'
+const CALL: Why = 'calls a model, and is tried with one elsewhere'
 const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
 const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
@@ -352,6 +354,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     platform.post(path.replace(/[^/]+\/case$/, `${await insertRun()}/case`), ada, {
       set: await firstOf(platform.sql`select id from case_sets`),
     }),
+  'POST /automations/:automationId/executions/:kickoffId/calls/:stepKey': async (path) =>
+    form({ do: 'parameters', temperature: '1' })(await ofRecordedCall(path)),
+  'POST /traces/:traceId/spans/:spanId/try': CALL,
+  'POST /designer/v2/executions/:kickoffId/model-calls/:stepKey/try': CALL,
+  'POST /designer/v2/executions/:kickoffId/model-calls/:stepKey/version': async (path) =>
+    json('POST', { temperature: 1 })(await ofRecordedCall(path)),
   'POST /designer/v2/automations/:automationId/case-sets': json('POST', { name: 'By API' }),
   'PUT /designer/v2/automations/:automationId/case-sets/:caseSetId': json('PUT', {
     name: 'Invoices',
@@ -688,6 +696,13 @@ const insertRun = (): Promise<string> =>
     insert into executions (deployment_id, inputs, status, output, finished_at)
     values (${platform.acme.research.id}, '{}', 'completed', '', now()) returning id`)
 
+/** The path with a run that called a model. */
+async function ofRecordedCall(path: string): Promise<string> {
+  const runId = await insertRun()
+  await recordCall(platform.sql, { runId, request: { model: 'test-model', messages: [] } })
+  return path.replace(/(executions\/)[^/]+/, `$1${runId}`)
+}
+
 /** The path with the number of a draft that is made for it. */
 async function withDraft(path: string): Promise<string> {
   const key = { organizationId: platform.acme.organizationId, projectId: Number(projectId) }
@@ -800,7 +815,8 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   id: () => firstOf(platform.sql`select id from oauth_connections where name = 'files'`),
   connectionId: () => firstOf(platform.sql`select id from oauth_connections where name = 'keyed'`),
   llmConnectionId: () => firstOf(platform.sql`select id from llm_connections`),
-  kickoffId: (route) => waitingRun(route),
+  kickoffId: (route) => (route.includes('calls/') ? insertRun() : waitingRun(route)),
+  stepKey: async () => STEP,
 }
 
 async function pathOf(route: string): Promise<string> {

@@ -186,7 +186,7 @@ it('shows what a tool answered, and not the place of its step in the version', a
     { type: 'step_started', at: at(2), ...place },
     { type: 'tool_call', task: 'find', ...answered },
   ]
-  const shown = String(await stepList(toRunTimeline(told(events), run, START)))
+  const shown = String(await stepList(toRunTimeline(told(events), run, START), '/run'))
   const folds = [...shown.matchAll(/<summary>(.*?)<\/summary>/g)].map(([, name]) => name)
   expect(folds).toEqual(['Result', 'Details'])
   expect(shown).not.toContain('0.1')
@@ -280,7 +280,7 @@ it('says of a skipped task why', async () => {
     { type: 'task_started', at: at(1), ...task },
     { type: 'task_completed', at: at(1), ...task, output: '', skipped },
   ]
-  const page = String(await stepList(toRunTimeline(told(events), run, START)))
+  const page = String(await stepList(toRunTimeline(told(events), run, START), '/run'))
   expect(page).toContain('>Skipped<')
   expect(page).toContain(skipped)
   expect([...taskStates(told(events), run, undefined)]).toEqual([['find', 'skipped']])

@@ -8,6 +8,7 @@ import { definition } from '../../../support/crew.ts'
 import { seedSettings, startRuns } from './console-states.ts'
 import { BASE_URL } from './platform.ts'
 import type { Platform, SignedInUser } from './platform.ts'
+import { recordCall, STEP } from './recorded-call.ts'
 
 /** A route as it is mounted. */
 export interface MountedRoute {
@@ -49,6 +50,7 @@ const CREWS =
 export async function fillPaths(platform: Platform): Promise<(path: string) => string> {
   const { sql, acme } = platform
   const runs = await startRuns(platform)
+  await recordCall(sql, { runId: runs.completed, request: { model: 'test-model', messages: [] } })
   const ids = await seedSettings(platform)
   const { organizationId, userId } = acme
   const [{ connection }] = await sql<[{ connection: string }]>`
@@ -93,6 +95,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     taskId: runs.completed,
     configId: runs.completed,
     verb: ':send',
+    stepKey: STEP,
     projectId,
     proposalId,
     number: 1,

@@ -86,7 +86,12 @@ interface Sent {
   readonly resource?: ResourceSpans['resource']
 }
 
-async function sendTo(url: string, tenant: Tenant, { spans, resource }: Sent): Promise<void> {
+/** Sends spans as a tenant does. */
+export async function sendTo(
+  url: string,
+  tenant: Tenant,
+  { spans, resource }: Sent,
+): Promise<void> {
   const organization = String(tenant.organizationId)
   const token = await signCollectorToken(SECRET, 'test', { organization })
   const headers = { authorization: `Bearer ${token}` }

@@ -3,7 +3,7 @@ import {
   DECIDE_WITHIN_MINUTES,
   UNDECIDED,
 } from '../../../../platform/approvals/approval-decisions.ts'
-import { REASONING_EFFORTS } from '../../../../platform/definitions/crew-definition.ts'
+import { REASONING_EFFORTS } from '../../../../shared/models/llm-call.ts'
 import { PROCESSES } from '../../../../platform/definitions/crew-process.ts'
 import { RETRIED_FAILURES } from '../../../../platform/definitions/task-control.ts'
 import { INPUT_TYPES } from '../../../../platform/definitions/input-declarations.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLlm } from '../../../../../services/crew/llm.ts'
+import { createLlm } from '../../../../../services/shared/models/llm.ts'
 import type { CrewDefinition } from '../../../../../services/platform/definitions/crew-definition.ts'
 import type { CrewEvent } from '../../../../../services/platform/crew-contract/crew-protocol.ts'
 import { pinTools } from '../../../../../services/web/intake/tool-pins/pin-tools.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { limitFor } from '../../platform/connections/model-calls.ts'
+import { limitFor } from '../refusals.ts'
 import { count, describeNothing, known, parseJson, toolArguments } from '../llm-answer.ts'
 import type { Completion } from '../llm-answer.ts'
 import type { LlmCall } from '../llm-call.ts'

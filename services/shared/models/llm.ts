@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readRefusal } from '../platform/connections/model-calls.ts'
-import type { LlmApi } from '../platform/connections/model-endpoint.ts'
-import type { RunFailure } from '../platform/runs/run-errors.ts'
-import { backoffMs } from '../shared/backoff.ts'
-import { deadline } from '../shared/deadline.ts'
-import { AppError, toError } from '../shared/errors.ts'
-import { routeThrough } from '../shared/outgoing/forward-proxy.ts'
-import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
-import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
+import { readRefusal } from './refusals.ts'
+import { backoffMs } from '../backoff.ts'
+import { deadline } from '../deadline.ts'
+import { AppError, toError } from '../errors.ts'
+import { routeThrough } from '../outgoing/forward-proxy.ts'
+import type { ForwardProxy } from '../outgoing/forward-proxy.ts'
+import type { OutgoingGuard } from '../outgoing/guard.ts'
 import { correct } from './corrections.ts'
 import type { Asked, Habit } from './corrections.ts'
 import { createHabits } from './habits.ts'
 import type { Habits } from './habits.ts'
 import type { Completion } from './llm-answer.ts'
-import type { LlmCall } from './llm-call.ts'
+import type { LlmApi, LlmCall } from './llm-call.ts'
 import { chatCompletions } from './wire/chat-completions.ts'
 import { responses } from './wire/responses.ts'
 import type { HearText, WireForm } from './wire/wire-form.ts'
-import { postJson } from '../shared/outgoing/post-json.ts'
-import type { PostResult } from '../shared/outgoing/post-json.ts'
+import { postJson } from '../outgoing/post-json.ts'
+import type { PostResult } from '../outgoing/post-json.ts'
 
 /** The well-known values of `gen_ai.provider.name` by the host that answers. */
 const PROVIDERS: readonly (readonly [suffix: string, name: string])[] = [
@@ -62,10 +60,21 @@ interface LlmOptions {
   readonly backoffMs?: number
 }
 
+/** Why a call failed; runs end with these codes. */
+export interface LlmFailure {
+  readonly code:
+    | 'llm_rejected'
+    | 'llm_unreachable'
+    | 'llm_timeout'
+    | 'llm_invalid_response'
+    | 'llm_address_refused'
+  readonly message: string
+}
+
 /** The result of a model call, with the number of HTTP requests that it took. */
 export type LlmResult = { readonly attempts: number } & (
   | ({ readonly ok: true } & Completion)
-  | { readonly ok: false; readonly failure: RunFailure }
+  | { readonly ok: false; readonly failure: LlmFailure }
 )
 
 /** A model behind an OpenAI-compatible address. */
@@ -84,7 +93,7 @@ export interface Llm {
 
 type Attempt =
   | ({ readonly ok: true } & Completion)
-  | { readonly ok: false; readonly failure: RunFailure; readonly retry: Retry }
+  | { readonly ok: false; readonly failure: LlmFailure; readonly retry: Retry }
 /**
  * Not at all, at once as the endpoint asks for it, after our own backoff, or after as many
  * milliseconds as the provider asks for.
@@ -133,7 +142,7 @@ function waitOf(retry: Retry, backoff: () => number): number {
   return retry === 'backoff' ? backoff() : retry
 }
 
-function withAttempts({ code, message }: RunFailure, attempts: number): RunFailure {
+function withAttempts({ code, message }: LlmFailure, attempts: number): LlmFailure {
   return { code, message: attempts === 1 ? message : `${message} (${attempts} attempts)` }
 }
 

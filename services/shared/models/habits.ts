@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LlmApi } from '../platform/connections/model-endpoint.ts'
+import type { LlmApi } from './llm-call.ts'
 import type { Habit } from './corrections.ts'
 
 /** Those that were learned first are forgotten, and are learned again. */

@@ -1,5 +1,5 @@
-import { asksForResponses } from '../platform/connections/model-calls.ts'
-import type { Refusal } from '../platform/connections/model-calls.ts'
+import { asksForResponses } from './refusals.ts'
+import type { Refusal } from './refusals.ts'
 import type { LlmCall } from './llm-call.ts'
 import type { HearText } from './wire/wire-form.ts'
 

@@ -1,5 +1,22 @@
-import type { ReasoningEffort } from '../platform/definitions/crew-definition.ts'
 import type { Completion } from './llm-answer.ts'
+
+/** How much a model reasons before it answers; each model takes some of these. */
+export const REASONING_EFFORTS = [
+  'none',
+  'minimal',
+  'low',
+  'medium',
+  'high',
+  'xhigh',
+  'max',
+] as const
+/** How much a model reasons. */
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
+
+/** The forms in which models are asked; `auto`: `chat_completions`, or what the answer asks for. */
+export const LLM_APIS = ['auto', 'chat_completions', 'responses'] as const
+/** A form in which a model is asked. */
+export type LlmApi = (typeof LLM_APIS)[number]
 
 /** A call of a model, whichever form it has on the wire. */
 export interface LlmCall {
