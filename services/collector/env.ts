@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
-import { flag, integer, logLevel, optional, readEnv, text, word } from '../shared/env.ts'
+import { flag, integer, logLevel, optional, quantity, readEnv, text, word } from '../shared/env.ts'
 import type { EnvOf, EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { archiveEnv, openArchiveStore } from './store/archive/archive-store.ts'
@@ -8,30 +8,6 @@ import { ddlEnv } from './store/ddl-address.ts'
 import { LARGEST_CAPACITY } from './server/admission.ts'
 import { REDACTABLE } from './otlp/redaction/redaction.ts'
 import { organizationRetention, requireShorter } from './store/spans/organization-retention.ts'
-
-const UNITS = { m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 } as const
-const BINARY_UNITS = {
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-}
-const FACTORS: Readonly<Record<string, number>> = { '': 1, ...UNITS, ...BINARY_UNITS }
-
-/** An amount of bytes as Kubernetes writes it. */
-function quantity() {
-  const form = /^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|Pi|Ei|m|k|M|G|T|P|E)?$/
-  return v.pipe(
-    v.string(),
-    v.regex(form, 'must be a quantity such as 20Gi'),
-    v.transform((written) => {
-      const [, amount, unit = ''] = form.exec(written) ?? []
-      return Math.floor(Number(amount) * (FACTORS[unit] ?? 1))
-    }),
-  )
-}
 
 /** The words that say what to redact. */
 const redactable = v.pipe(

@@ -9,7 +9,8 @@ import type { KeyComparison } from './compare-keys.ts'
 import { compareWithLastGood } from './last-good.ts'
 import type { Difference } from './last-good.ts'
 import { readOptions, USAGE } from './options.ts'
-import type { AskCommand, Command } from './options.ts'
+import type { AskCommand, PreflightCommand } from './options.ts'
+import { makePlan } from './plan/command.ts'
 import { preflightOf } from './preflight/command.ts'
 import { printAnswers, printDifference } from './print.ts'
 import type { Answer } from './report.ts'
@@ -42,6 +43,9 @@ export async function runDoctor(
     if (isBundle) return await bundle(readBundleOptions(rest, env), env)
     const command = readOptions(args, env)
     if (!command) return { exitCode: EXIT.ok, stdout: USAGE, stderr: '' }
+    if (command.kind === 'plan') {
+      return { exitCode: EXIT.ok, stdout: await makePlan(command, env), stderr: '' }
+    }
     const waiting =
       command.kind === 'ask'
         ? waitingFor(command)
@@ -62,7 +66,7 @@ async function bundle(command: BundleCommand | undefined, env: EnvSource): Promi
 }
 
 async function report(
-  command: Command,
+  command: AskCommand | PreflightCommand,
   { ask: askAll, findObstacle: findAny }: Pick<Waiting, 'ask' | 'findObstacle'>,
   surroundings: Surroundings,
 ): Promise<DoctorResult> {

@@ -14,12 +14,14 @@ const PULL_TIMEOUT_SECONDS = 300
 /** The help text. */
 export const USAGE = `Usage: npm run doctor -- --url <base URL> [options]
        npm run doctor -- --pre [options]
+       npm run doctor -- --plan '10M spans/day, 5 runs/s, 90 days' [options]
+       npm run doctor -- --from-now [options]
        npm run doctor -- bundle [options]
        node doctor.mjs …
 
 Asks a platform for its diagnostic report. In a pod of web it asks that pod without any option.
-With --pre it checks, before an installation, what the installation needs. \`bundle\` collects what
-helpers need to see; bundle --help has its options.
+With --pre it checks, before an installation, what the installation needs. With --plan it prints
+the values for a load. \`bundle\` collects what helpers need to see; bundle --help has its options.
 
   --url <URL>          Where the platform is, such as https://platform.example.com.
   --pods <URL,URL,…>   Asks each pod of web directly instead, and compares their OAuth keys.
@@ -38,6 +40,13 @@ helpers need to see; bundle --help has its options.
   --namespace <name>   Of the installation, also -n. [platform]
   Databases: DATABASE_URL, or DB_HOST and the like, and COLLECTOR_DATABASE_URL win over the values.
   Registry: REGISTRY_USERNAME and REGISTRY_PASSWORD, or the login of docker or podman.
+
+  --plan <load>        Prints the values of the chart for a load, as YAML with the reasons: rates of
+                       spans and runs, how long they are kept, how long a run takes (30 s/run).
+  --from-now           Takes from the growth of the last 28 days what --plan leaves out, as it will
+                       be in 90 days, and says on which day disk, limits, queue and keys end. With
+                       --url also the certificate there.
+  Both read --values and the databases above, where they are given.
 
   --only <name,…>      Judges by these checks only, such as database,auth.
   --skip <name,…>      Leaves these checks out.
@@ -79,8 +88,20 @@ export interface PreflightCommand extends ReportOptions, ClusterOptions {
   readonly pullSecret: string | undefined
 }
 
+/** Plans the values for a load. */
+export interface PlanCommand {
+  readonly kind: 'plan'
+  /** Undefined takes all of it from the growth. */
+  readonly plan: string | undefined
+  readonly isFromNow: boolean
+  readonly values: readonly string[]
+  /** Whose certificate is read. */
+  readonly url: string | undefined
+  readonly json: boolean
+}
+
 /** The command line. */
-export type Command = AskCommand | PreflightCommand
+export type Command = AskCommand | PreflightCommand | PlanCommand
 
 const OPTIONS = {
   url: { type: 'string' },
@@ -92,6 +113,8 @@ const OPTIONS = {
   pull: { type: 'boolean' },
   'pull-secret': { type: 'string' },
   egress: { type: 'string' },
+  plan: { type: 'string' },
+  'from-now': { type: 'boolean' },
   ...CLUSTER_OPTIONS,
   only: { type: 'string' },
   skip: { type: 'string' },
@@ -106,6 +129,7 @@ const OPTIONS = {
 export function readOptions(args: readonly string[], env: EnvSource): Command | undefined {
   const given = parse(args)
   if (given.help) return undefined
+  if (given.plan !== undefined || given['from-now']) return readPlan(given)
   const pre = ['values', 'image', 'pull', 'pull-secret', 'egress'] as const
   const ask = ['url', 'pods', 'token'] as const
   const stray = (given.pre ? ask : pre).find((name) => given[name] !== undefined)
@@ -154,6 +178,17 @@ function readPreflight(given: Given): PreflightCommand {
     context: given.context,
     namespace: given.namespace,
   }
+}
+
+function readPlan(given: Given): PlanCommand {
+  const { plan, 'from-now': isFromNow = false, values = [], url, json = false } = given
+  const known = ['plan', 'from-now', 'values', 'json', ...(isFromNow ? ['url'] : [])]
+  const stray = Object.keys(given).find((name) => !known.includes(name))
+  if (stray !== undefined) {
+    const option = isFromNow ? '--from-now' : '--plan'
+    throw wrong(`--${stray} does not go with ${option}: ${known.map((name) => `--${name}`)}.`)
+  }
+  return { kind: 'plan', plan, isFromNow, values, url: url && readUrl(url), json }
 }
 
 function readAsk(given: Given, env: EnvSource): AskCommand {

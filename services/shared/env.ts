@@ -52,6 +52,30 @@ export const integer = (min: number, max: number) =>
     v.maxValue(max, `must be between ${min} and ${max}`),
   )
 
+const UNITS = { m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 } as const
+const BINARY_UNITS = {
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+}
+const FACTORS: Readonly<Record<string, number>> = { '': 1, ...UNITS, ...BINARY_UNITS }
+
+/** An amount of bytes as Kubernetes writes it. */
+export function quantity() {
+  const form = /^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|Pi|Ei|m|k|M|G|T|P|E)?$/
+  return v.pipe(
+    v.string(),
+    v.regex(form, 'must be a quantity such as 20Gi'),
+    v.transform((written) => {
+      const [, amount, unit = ''] = form.exec(written) ?? []
+      return Math.floor(Number(amount) * (FACTORS[unit] ?? 1))
+    }),
+  )
+}
+
 /** `true` or `false`. */
 export const flag = () =>
   v.pipe(

@@ -14,6 +14,8 @@ export interface HealthReport {
   readonly database: 'up' | 'down'
   /** `full`: the days have more bytes together than they may, and no spans are taken. */
   readonly storage: 'ok' | 'full'
+  /** The date on which the days reach their limit of bytes at today's growth; null for none. */
+  readonly storage_full_on: string | null
   /** Expired days that are kept until it is sure that they have expired. */
   readonly days_held_back: number
   /** Days that this pod has dropped before their time, to stay within the limit of bytes. */
@@ -68,6 +70,8 @@ export interface Health {
   noteWrite(ok: boolean, why?: Why): void
   /** Notes if the days are within their limit of bytes. */
   noteSpace(ok: boolean): void
+  /** Notes on which date they will not be. */
+  noteFullOn(date: string | null): void
   isFull(): boolean
   /** The outcome of a run of the retention, or of making space. */
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
@@ -91,6 +95,7 @@ const NO_STORE = 'there is no store of archived days, and the spans of these day
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
+  let fullOn: string | null = null
   let rollUpLagMs = 0
   const days = { heldBack: 0, droppedEarly: 0 }
   let archive: ArchiveFacts = { archived_days: 0, archive_failure: null }
@@ -113,6 +118,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       if (!isFull && !ok) log.error('the storage is full; no spans are taken')
       isFull = !ok
     },
+    noteFullOn: (date) => void (fullOn = date),
     isFull: () => isFull,
     noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
       days.heldBack = heldBack
@@ -132,6 +138,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         status: statusOf(phase, isWell),
         database: isUp() ? 'up' : 'down',
         storage: isFull ? 'full' : 'ok',
+        storage_full_on: fullOn,
         days_held_back: days.heldBack,
         days_dropped_early: days.droppedEarly,
         ...stateOfClock(clock),

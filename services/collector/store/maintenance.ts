@@ -13,10 +13,12 @@ import type { CollectorMetrics } from '../observability/metrics.ts'
 import { pause } from '../../shared/pause.ts'
 import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
 import type { DropGuard } from './spans/drop-guard.ts'
+import { dayOf } from './spans/partitions.ts'
 import type { Partitions } from './spans/partitions.ts'
 import {
   dropExpired,
   dropOldest,
+  findFullDay,
   partitionSizes,
   recordRetention,
   rollUpSize,
@@ -86,7 +88,8 @@ async function retain(options: MaintenanceOptions): Promise<void> {
 }
 
 /** The bytes of all days together, with their roll-ups. */
-async function measure({ sql, metrics }: MaintenanceOptions): Promise<number> {
+async function measure(options: MaintenanceOptions): Promise<number> {
+  const { sql, metrics, health, clock, maxStorageBytes: maxBytes, hotDays } = options
   const sizes = await partitionSizes(sql)
   const rollUpBytes = await rollUpSize(sql)
   const total = storedBytes(sumOf(sizes.map(({ bytes }) => bytes)), rollUpBytes)
@@ -95,6 +98,11 @@ async function measure({ sql, metrics }: MaintenanceOptions): Promise<number> {
   metrics.storageBytes.set(total)
   metrics.partitionBytes.reset()
   for (const { name, bytes } of sizes) metrics.partitionBytes.set({ partition: name }, bytes)
+  const keptDays = Math.floor(Math.min(options.retentionWeeks * 7, hotDays ?? Infinity))
+  const today = dayOf(clock.now())
+  health.noteFullOn(
+    maxBytes === undefined ? null : findFullDay(sizes, { total, maxBytes, keptDays, today }),
+  )
   return total
 }
 

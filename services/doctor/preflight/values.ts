@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
 import { parse } from 'yaml'
+import { quantity } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 
 const text = (standard = '') => v.optional(v.nullable(v.string(), ''), standard)
@@ -10,7 +11,10 @@ const object = <Entries extends v.ObjectEntries>(entries: Entries) =>
 const image = (name: string, tag: string) =>
   object({ host: text(), name: text(name), tag: text(tag), digest: text() })
 
-/** The values of the chart that are checked before an installation, with the chart's defaults. */
+const count = (standard: number) => v.optional(v.pipe(v.number(), v.integer()), standard)
+const bytes = v.pipe(v.union([v.string(), v.number()]), v.transform(String), quantity())
+
+/** The values of the chart that the doctor reads, with the chart's defaults. */
 const chartValues = v.object({
   global: object({ image: object({ registry: text(), namePrefixOverride: text() }) }),
   image: image('crew-platform/platform', ''),
@@ -27,14 +31,20 @@ const chartValues = v.object({
     enabled: v.optional(v.boolean(), true),
     collectorDatabase: text('collector'),
     image: image('postgres', '18.6'),
-    storage: object({ className: text() }),
+    storage: object({ className: text(), size: v.optional(bytes, '20Gi') }),
   }),
   dbProxy: object({ enabled: v.optional(v.boolean(), false) }),
   collector: object({
     enabled: v.optional(v.boolean(), true),
     image: image('crew-platform/collector', '0.1.2'),
     database: object({ host: text() }),
+    config: object({
+      retentionWeeks: v.optional(v.union([v.string(), v.number()]), '13'),
+      maxStorageBytes: v.optional(v.union([v.string(), v.number()]), ''),
+    }),
   }),
+  worker: object({ replicaCount: count(1), concurrency: count(10) }),
+  runs: object({ retentionDays: count(90) }),
   internalRegistry: object({
     enabled: v.optional(v.boolean(), true),
     image: image('registry', '3.1.1'),

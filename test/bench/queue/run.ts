@@ -21,6 +21,8 @@ interface Row {
   readonly postgresMs: number
   readonly workerMs: number
   readonly crewMs: number
+  /** What a run of two steps leaves in the database, with its indexes. */
+  readonly bytes: number
   /** The time between kickoff and start of runs that find workers without work. */
   readonly startMs: readonly number[]
 }
@@ -61,6 +63,13 @@ const readCpu = ({ server, crew }: QueueStage, workers: readonly ChildProcess[])
   crew: cpuOf(pidOf(crew)),
 })
 
+/** The bytes of all tables and indexes. */
+async function sizeOf({ sql }: QueueStage): Promise<number> {
+  const [row] = await sql<[{ bytes: number }]>`
+    select pg_database_size(current_database())::float8 as bytes`
+  return row.bytes
+}
+
 /** Lets so many workers do a backlog, and then runs that come one after the other. */
 async function measure(stage: QueueStage, count: number): Promise<Row> {
   const { sql } = stage
@@ -72,12 +81,14 @@ async function measure(stage: QueueStage, count: number): Promise<Row> {
   await drain(stage)
   signalAll(workers, 'SIGSTOP')
   await kickOff(stage, BACKLOG)
+  const sizeBefore = await sizeOf(stage)
   const before = readCpu(stage, workers)
   const started = performance.now()
   signalAll(workers, 'SIGCONT')
   await drain(stage)
   const seconds = (performance.now() - started) / 1000
   const after = readCpu(stage, workers)
+  const bytes = ((await sizeOf(stage)) - sizeBefore) / BACKLOG
   await sql`delete from executions`
   await kickOff(stage, TRICKLE, 1000 / KICKOFFS_A_SECOND)
   await drain(stage)
@@ -94,6 +105,7 @@ async function measure(stage: QueueStage, count: number): Promise<Row> {
     postgresMs: perRun('postgres'),
     workerMs: perRun('workers'),
     crewMs: perRun('crew'),
+    bytes,
     startMs: [0.5, 0.99].map((share) =>
       quantile(
         waits.map(({ ms }) => ms),
@@ -110,6 +122,7 @@ const HEAD = [
   'CPU ms a run: PostgreSQL',
   'workers',
   'crew',
+  'bytes a run',
   'start p50 ms',
   'p99 ms',
 ]
@@ -128,6 +141,7 @@ export async function run(): Promise<void> {
     row.runsPerSecond.toFixed(0),
     String(row.connections),
     ...[row.postgresMs, row.workerMs, row.crewMs].map((ms) => ms.toFixed(1)),
+    row.bytes.toFixed(0),
     ...row.startMs.map((ms) => ms.toFixed(0)),
   ])
   console.log(toTable(HEAD, cells))

@@ -60,6 +60,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
         status: 'ok',
         database: 'up',
         storage: 'ok',
+        storage_full_on: null,
         days_held_back: 0,
         days_dropped_early: 0,
         clock: 'ok',

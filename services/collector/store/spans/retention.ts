@@ -1,4 +1,5 @@
 import type { Database } from '../../../shared/postgres/database.ts'
+import { fillDays, projectKept } from '../../../shared/growth.ts'
 import { sqlState } from '../../../shared/postgres/failures.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Log } from '../../../shared/log.ts'
@@ -252,3 +253,34 @@ export async function rollUpSize(sql: Database): Promise<number> {
  */
 export const storedBytes = (dayBytes: number, rollUpBytes: number): number =>
   dayBytes + Math.min(rollUpBytes, dayBytes)
+
+/** A year: what is full later is not worth a word yet. */
+const DAYS_AHEAD = 366
+
+interface Fill {
+  /** What counts for the limit. */
+  readonly total: number
+  readonly maxBytes: number
+  readonly keptDays: number
+  readonly today: Day
+}
+
+/**
+ * Returns the date on which the days, with their part of the roll-ups, reach their limit at the
+ * growth of the last four weeks; null where they do not within a year, or there are too few days.
+ */
+export function findFullDay(
+  sizes: readonly { readonly name: string; readonly bytes: number }[],
+  { total, maxBytes, keptDays, today }: Fill,
+): string | null {
+  const factor = total / Math.max(1, sumOf(sizes.map(({ bytes }) => bytes)))
+  const past = sizes.flatMap(({ name, bytes }): [Day, number][] => {
+    const day = partitionDay(name)
+    return day === undefined || day >= today || day < today - keptDays - 1
+      ? []
+      : [[day, bytes * factor]]
+  })
+  const kept = projectKept({ days: fillDays(new Map(past), today), keptDays }, DAYS_AHEAD)
+  const ahead = kept?.findIndex((bytes) => bytes > maxBytes) ?? -1
+  return ahead < 0 ? null : startOfDay(today + ahead).slice(0, 10)
+}

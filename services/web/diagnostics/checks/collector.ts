@@ -9,11 +9,14 @@ import type { HttpAnswer } from '../http-get.ts'
 import { describeOutage } from '../outage.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024
+/** A month, in which a larger volume is ordered. */
+const SOON_MS = 30 * 86_400_000
 
 const healthReport = v.object({
   status: v.picklist(['ok', 'degraded']),
   database: v.optional(v.picklist(['up', 'down'])),
   storage: v.optional(v.picklist(['ok', 'full'])),
+  storage_full_on: v.optional(v.nullable(v.pipe(v.string(), v.isoDate()))),
   clock: v.optional(v.picklist(['ok', 'skewed'])),
   days_held_back: v.optional(v.number()),
   roll_ups: v.optional(v.picklist(['ok', 'late'])),
@@ -42,6 +45,10 @@ const warnings = declareCodes({
   collector_storage_full:
     'The days of traces have reached their limit, and no spans are taken. Raise the limit, give ' +
     'the database a larger volume, or keep traces for less time (collector.config.retentionWeeks).',
+  collector_storage_ends_soon:
+    'From that day on the oldest days of traces go before their time. Raise ' +
+    'collector.config.maxStorageBytes, and postgres.storage.size with it, or lower ' +
+    'collector.config.retentionWeeks; `doctor --from-now` prints the values.',
   collector_clock_skewed:
     'Set the clocks of the nodes of the collector and of its database by NTP; until then no ' +
     'expired day is dropped.',
@@ -106,12 +113,18 @@ function toFinding({ status, json, cut }: HttpAnswer, host: string): Finding<Col
 /** What keeps a collector from being well although it answers. */
 function warningsOf(health: v.InferOutput<typeof healthReport>): readonly Warning[] {
   const { database, storage, clock, days_held_back: days = 0, roll_ups: rollUps } = health
-  const { archive_failure: failure = null } = health
+  const { archive_failure: failure = null, storage_full_on: fullOn = null } = health
+  const isEnding = fullOn !== null && Date.parse(fullOn) - Date.now() < SOON_MS
   const warn = (isSo: boolean, code: keyof typeof warnings, message: string): Warning[] =>
     isSo ? [warning(warnings[code], message)] : []
   return [
     ...warn(database === 'down', 'collector_database_down', 'its database is unavailable'),
     ...warn(storage === 'full', 'collector_storage_full', 'its storage is full'),
+    ...warn(
+      isEnding && storage !== 'full',
+      'collector_storage_ends_soon',
+      `at the growth of the last four weeks its limit of bytes is reached on ${fullOn}`,
+    ),
     ...warn(clock === 'skewed', 'collector_clock_skewed', 'its clock and PostgreSQL differ'),
     ...warn(days > 0, 'collector_retention_late', `${days} expired days are still kept`),
     ...warn(rollUps === 'late', 'collector_roll_ups_late', 'its roll-ups are late'),

@@ -101,6 +101,9 @@ export const SERVICE_CASES = {
   }),
   collector_database_down: collector({ database: 'down' }),
   collector_storage_full: collector({ storage: 'full' }),
+  collector_storage_ends_soon: collector({
+    storage_full_on: new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10),
+  }),
   collector_clock_skewed: collector({ clock: 'skewed' }),
   collector_retention_late: collector({ days_held_back: 2 }),
   collector_roll_ups_late: collector({ roll_ups: 'late' }),

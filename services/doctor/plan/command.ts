@@ -1,0 +1,244 @@
+import { connect } from 'node:tls'
+import * as v from 'valibot'
+import { stringify } from 'yaml'
+import { deadline } from '../../shared/deadline.ts'
+import { readEnv } from '../../shared/env.ts'
+import type { EnvSource } from '../../shared/env.ts'
+import { AppError, toError } from '../../shared/errors.ts'
+import { amountOn, growthOf } from '../../shared/growth.ts'
+import {
+  databaseAddress,
+  databaseEnv,
+  parseAddress,
+  postgresUrl,
+} from '../../shared/postgres/address.ts'
+import type { DatabaseAddress } from '../../shared/postgres/address.ts'
+import type { PlanCommand } from '../options.ts'
+import { readValues } from '../preflight/values.ts'
+import type { ChartValues } from '../preflight/values.ts'
+import { numberText, planCapacity } from './capacity.ts'
+import type { CapacityPlan, Load, PlanLine } from './capacity.ts'
+import { findEnds } from './forecast.ts'
+import type { End, Seen } from './forecast.ts'
+import { MACHINE, ratiosOf } from './ratios.ts'
+import type { Ratios } from './ratios.ts'
+import { readRuns, readSeen, readTraces } from './seen.ts'
+import { PEAK, readWish } from './wish.ts'
+import type { Rate, Wish } from './wish.ts'
+
+const DAY_SECONDS = 86_400
+/** A plan of now is for the load in a quarter of a year. */
+const HORIZON_DAYS = 90
+const CERTIFICATE_MS = 5000
+
+const addresses = v.object({ ...databaseEnv, COLLECTOR_DATABASE_URL: v.optional(postgresUrl) })
+
+interface Reading {
+  readonly seen: Seen
+  /** What could not be read, and why. */
+  readonly unread: readonly string[]
+}
+
+/**
+ * Plans the values for a load, and returns them as YAML whose comments have the reasons, or as JSON.
+ * Raises `invalid_request` for a load that is not understood, or of which too little is known.
+ */
+export async function makePlan(command: PlanCommand, env: EnvSource): Promise<string> {
+  const wish = command.plan === undefined ? {} : readWish(command.plan)
+  const values = await readValues(command.values)
+  const { seen, unread } = await readInstallation(command, env)
+  const ratios = ratiosOf({
+    ...seen.traces?.ratios,
+    ...seen.runs?.ratios,
+    ...(wish.runSeconds === undefined ? {} : { runSeconds: wish.runSeconds }),
+  })
+  const load = loadOf(wish, { seen, values, ratios, isFromNow: command.isFromNow })
+  const { demand, lines, advice } = forServer(planCapacity(load, ratios), values)
+  const ends = command.isFromNow ? findEnds(seen, values, new Date()) : undefined
+  const chart = nest(lines)
+  if (!command.json) return toText({ load, lines, advice, unread, ends, chart })
+  const answer = { machine: MACHINE, load, demand, lines, advice, unread, ends, values: chart }
+  return `${JSON.stringify(answer, null, 2)}\n`
+}
+
+async function readInstallation(command: PlanCommand, env: EnvSource): Promise<Reading> {
+  const given = readEnv(addresses, env)
+  const main = given.DATABASE_URL || given.DB_HOST ? databaseAddress(given) : undefined
+  const own = given.COLLECTOR_DATABASE_URL
+  const [runs, traces, certificate] = await Promise.all([
+    readAddress('the main database', main, (address) => readSeen(address, readRuns)),
+    readAddress(
+      'the trace database',
+      own === undefined ? undefined : parseAddress(own),
+      (address) => readSeen(address, readTraces),
+    ),
+    command.url?.startsWith('https:') ? readCertificate(command.url) : { seen: undefined },
+  ])
+  const problems = [runs, traces, certificate].flatMap((each) =>
+    'problem' in each ? [each.problem] : [],
+  )
+  const seen = {
+    traces: 'seen' in traces ? traces.seen : undefined,
+    runs: 'seen' in runs ? runs.seen : undefined,
+    certificate: 'seen' in certificate ? certificate.seen : undefined,
+  }
+  return { seen, unread: problems }
+}
+
+type Read<Value> = { readonly seen: Value } | { readonly problem: string }
+
+async function readAddress<Value>(
+  name: string,
+  address: DatabaseAddress | undefined,
+  read: (address: DatabaseAddress) => Promise<Read<Value>>,
+): Promise<Read<Value>> {
+  if (!address) {
+    const variable = /trace/.test(name) ? 'COLLECTOR_DATABASE_URL' : 'DATABASE_URL or DB_HOST'
+    return { problem: `${name}: ${variable} is not set` }
+  }
+  const result = await read(address)
+  return 'problem' in result ? { problem: `${name}: ${result.problem}` } : result
+}
+
+/** Reads until when the certificate of an address is valid, whoever has signed it. */
+async function readCertificate(url: string): Promise<Read<{ name: string; ends: Date }>> {
+  const { hostname: host, port } = new URL(url)
+  try {
+    const ends = await deadline(
+      { name: url, timeoutMs: CERTIFICATE_MS },
+      (signal) =>
+        new Promise<Date>((resolve, reject) => {
+          const options = { host, port: Number(port || 443), servername: host }
+          // Nothing is sent: that it is about to end is to be said of any certificate.
+          const socket = connect({ ...options, rejectUnauthorized: false }, () => {
+            resolve(new Date(socket.getPeerCertificate().valid_to))
+            socket.destroy()
+          })
+          socket.once('error', reject)
+          signal.addEventListener('abort', () => socket.destroy(toError(signal.reason)))
+        }),
+    )
+    return { seen: { name: `the certificate of ${url}`, ends } }
+  } catch (thrown) {
+    return { problem: `the certificate of ${url}: ${toError(thrown).message}` }
+  }
+}
+
+interface Sources {
+  readonly seen: Seen
+  readonly values: ChartValues
+  readonly ratios: Ratios
+  readonly isFromNow: boolean
+}
+
+function loadOf(wish: Wish, { seen, values, ratios, isFromNow }: Sources): Load {
+  const { traces, runs: seenRuns } = seen
+  const runs = wish.runs ?? (isFromNow ? rateIn(HORIZON_DAYS, seenRuns?.counts) : undefined)
+  const spans = wish.spans ?? (isFromNow ? rateIn(HORIZON_DAYS, traces?.counts) : undefined)
+  if (!runs && !spans) {
+    throw new AppError(
+      'invalid_request',
+      isFromNow
+        ? 'Neither database has seven whole days to read a growth from: say the load with --plan.'
+        : '--plan names no rate of spans or runs: add one such as "10M spans/day", or --from-now.',
+    )
+  }
+  return {
+    runs: runs ?? { perDay: 0, peakPerSecond: 0 },
+    spans: spans ?? scaled(runs, ratios.runSpans.value),
+    days:
+      wish.days ??
+      Math.max(
+        values.runs.retentionDays,
+        traces?.keptDays ?? Number(values.collector.config.retentionWeeks) * 7,
+      ),
+  }
+}
+
+const scaled = ({ perDay, peakPerSecond }: Rate = { perDay: 0, peakPerSecond: 0 }, by: number) => ({
+  perDay: perDay * by,
+  peakPerSecond: peakPerSecond * by,
+})
+
+function rateIn(daysAhead: number, counts: readonly number[] = []): Rate | undefined {
+  const growth = growthOf(counts)
+  if (!growth) return undefined
+  // What shrinks is planned as it is.
+  const perDay = Math.max(1, growth.today, amountOn(growth, daysAhead))
+  return { perDay, peakPerSecond: (perDay / DAY_SECONDS) * PEAK }
+}
+
+/** The chart sets nothing of a server that it does not run. */
+function forServer(plan: CapacityPlan, { postgres }: ChartValues): CapacityPlan {
+  if (postgres.enabled) return plan
+  const lines = plan.lines.map((line) =>
+    line.key.startsWith('postgres.') ? { ...line, isOfChart: false } : line,
+  )
+  return { ...plan, lines }
+}
+
+type Nested = { [name: string]: Nested | string | number }
+
+function nest(lines: readonly PlanLine[]): Nested {
+  const values: Nested = {}
+  for (const { key, value, isOfChart } of lines) {
+    if (!isOfChart) continue
+    const path = key.split('.')
+    const last = path.pop() ?? ''
+    let place = values
+    for (const name of path) {
+      const below = (place[name] ??= {})
+      if (typeof below === 'object') place = below
+    }
+    place[last] = value
+  }
+  return values
+}
+
+interface Shown {
+  readonly load: Load
+  readonly lines: readonly PlanLine[]
+  readonly advice: readonly string[]
+  readonly unread: readonly string[]
+  readonly ends: readonly End[] | undefined
+  readonly chart: Nested
+}
+
+const FROM = {
+  load: 'as the load says',
+  here: 'seen on this installation',
+  bench: `recorded on ${MACHINE}`,
+  assumed: 'chosen: nothing says it better',
+} as const
+
+/** Values of the chart, with all else as comments. */
+function toText({ load, lines, advice, unread, ends, chart }: Shown): string {
+  const { spans, runs, days } = load
+  const width = Math.max(...lines.map(({ key, value }) => `${key}: ${value}`.length))
+  const comments = [
+    `Plan for ${numberText(spans.perDay)} spans/day (${numberText(spans.peakPerSecond)}/s at the ` +
+      `peak), ${numberText(runs.perDay)} runs/day (${numberText(runs.peakPerSecond)}/s), ` +
+      `${days} days.`,
+    '',
+    ...Object.entries(FROM).map(([name, words]) => `${name.padEnd(8)} ${words}`),
+    ...unread.map((problem) => `not read ${problem}`),
+    '',
+    ...lines.map(
+      ({ key, value, from, reason }) =>
+        `${`${key}: ${value}`.padEnd(width)}  ${from.padEnd(8)} ${reason}`,
+    ),
+    '',
+    ...advice,
+    ...(ends ? ['', 'At the growth of the last 28 days:', ...ends.flatMap(endLines)] : []),
+  ]
+  const text = comments.map((line) => `# ${plain(line)}`.trimEnd()).join('\n')
+  return `${text}\n\n${stringify(chart)}`
+}
+
+const endLines = ({ what, on, reason, remedy }: End): string[] => [
+  `  ${on ?? 'not in five years'}  ${what}: ${reason}`,
+  ...(on === null ? [] : [`    → ${remedy}`]),
+]
+
+/** In one line: names and errors come from elsewhere, and must not end the comment. */
+const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
