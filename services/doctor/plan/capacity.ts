@@ -56,8 +56,8 @@ const REPLICAS_MIN = 2
 const CONNECTIONS = { platform: 12, collector: 10 } as const
 const DEFAULT_CONNECTIONS = 100
 const STORAGE_BYTES_MAX = 2 ** 50
-/** The recorded lists go back so far, and the roll-ups keep up until so many. */
-const [HOT_DAYS_MEASURED, SPANS_PER_SECOND_MAX] = [94, 34_719]
+/** The recorded lists go back so far, and roll-ups keep up with so many spans all day. */
+const [HOT_DAYS_MEASURED, SPANS_PER_DAY_MAX] = [94, 3e9]
 /** From where traces have a server of their own, and old days belong into files. */
 const [OWN_SERVER_CORES, COLD_BYTES] = [1, 1e12]
 /** Of an archived span: "Keep old days of traces as files". */
@@ -237,7 +237,7 @@ function adviceOf({ spans, days }: Load, demand: Demand): string[] {
   const isCold = (traceBytes > COLD_BYTES || days > HOT_DAYS_MEASURED) && days > hotDays
   const cold = spans.perDay * Math.max(0, days - hotDays) * COLD_SPAN_BYTES
   const isOwn = traceDatabaseCores > OWN_SERVER_CORES || traceBytes > COLD_BYTES
-  const isCitus = spans.peakPerSecond > SPANS_PER_SECOND_MAX
+  const isCitus = spans.perDay > SPANS_PER_DAY_MAX
   return [
     isCold
       ? `collector.archive is advised: enabled true, hotDays ${hotDays}, coldDays ${days} leave ` +
@@ -250,8 +250,9 @@ function adviceOf({ spans, days }: Load, demand: Demand): string[] {
         `${bytesText(traceWalBytesPerDay)} of WAL a day (docs/grow.md).`
       : 'One server carries both databases.',
     isCitus
-      ? `Citus is advised: ${numberText(spans.peakPerSecond)} spans/s are more than the ` +
-        `${SPANS_PER_SECOND_MAX} with which roll-ups kept up on one server (docs/grow.md).`
+      ? `Citus is advised: ${numberText(spans.perDay)} spans/day are more than the ` +
+        `${numberText(SPANS_PER_DAY_MAX)} from which roll-ups on one server fall behind ` +
+        '(docs/grow.md).'
       : 'Citus is not needed.',
   ]
 }
@@ -275,8 +276,9 @@ const tooMuch = (what: string, most: string): AppError =>
   new AppError('invalid_request', `${what} are more than one installation takes: at most ${most}.`)
 
 /** A number with three digits that count: `0.15`, `347`, `10,000,000`. */
-export const numberText = (number: number): string =>
-  number.toLocaleString('en', { maximumSignificantDigits: 3 })
+export const numberText = (number: number): string => DIGITS.format(number)
+
+const DIGITS = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
 /** Bytes with their unit, such as `11 GB`. */
 export function bytesText(bytes: number): string {
