@@ -38,7 +38,7 @@ export function median(numbers: readonly number[]): number {
 }
 
 /** Daily amounts that are kept for so many days. */
-export interface KeptDays {
+interface KeptDays {
   /** Of whole days, the oldest first, yesterday the last. */
   readonly days: readonly number[]
   readonly keptDays: number

@@ -55,6 +55,12 @@ interface Observations {
   readonly revocations: Pick<Revocations, 'isStale'>
 }
 
+interface DayFacts {
+  heldBack: number
+  droppedEarly: number
+  fullOn: string | null
+}
+
 type Why = Readonly<Record<string, string | undefined>>
 
 /** Knows whether spans can be taken, and says why not. */
@@ -70,11 +76,9 @@ export interface Health {
   noteWrite(ok: boolean, why?: Why): void
   /** Notes if the days are within their limit of bytes. */
   noteSpace(ok: boolean): void
-  /** Notes on which date they will not be. */
-  noteFullOn(date: string | null): void
   isFull(): boolean
-  /** The outcome of a run of the retention, or of making space. */
-  noteDays(days: { heldBack?: number; droppedEarly?: number }): void
+  /** The outcome of a run of the retention, of making space, or of measuring the days. */
+  noteDays(days: Partial<DayFacts>): void
   /** Notes the state of archived days. */
   noteArchive(state: ArchiveState & { readonly isOpen: boolean }): void
   /** Notes how late the roll-ups are. */
@@ -95,9 +99,8 @@ const NO_STORE = 'there is no store of archived days, and the spans of these day
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
-  let fullOn: string | null = null
   let rollUpLagMs = 0
-  const days = { heldBack: 0, droppedEarly: 0 }
+  const days: DayFacts = { heldBack: 0, droppedEarly: 0, fullOn: null }
   let archive: ArchiveFacts = { archived_days: 0, archive_failure: null }
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
@@ -118,10 +121,9 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       if (!isFull && !ok) log.error('the storage is full; no spans are taken')
       isFull = !ok
     },
-    noteFullOn: (date) => void (fullOn = date),
     isFull: () => isFull,
-    noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
-      days.heldBack = heldBack
+    noteDays({ heldBack = days.heldBack, droppedEarly = 0, fullOn = days.fullOn }) {
+      Object.assign(days, { heldBack, fullOn })
       days.droppedEarly += droppedEarly
     },
     noteArchive: (state) => void (archive = factsOf(state)),
@@ -138,7 +140,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         status: statusOf(phase, isWell),
         database: isUp() ? 'up' : 'down',
         storage: isFull ? 'full' : 'ok',
-        storage_full_on: fullOn,
+        storage_full_on: days.fullOn,
         days_held_back: days.heldBack,
         days_dropped_early: days.droppedEarly,
         ...stateOfClock(clock),

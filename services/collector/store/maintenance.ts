@@ -100,9 +100,9 @@ async function measure(options: MaintenanceOptions): Promise<number> {
   for (const { name, bytes } of sizes) metrics.partitionBytes.set({ partition: name }, bytes)
   const keptDays = Math.floor(Math.min(options.retentionWeeks * 7, hotDays ?? Infinity))
   const today = dayOf(clock.now())
-  health.noteFullOn(
-    maxBytes === undefined ? null : findFullDay(sizes, { total, maxBytes, keptDays, today }),
-  )
+  const fill = { total, keptDays, today }
+  const fullOn = maxBytes === undefined ? null : findFullDay(sizes, { ...fill, maxBytes })
+  health.noteDays({ fullOn })
   return total
 }
 

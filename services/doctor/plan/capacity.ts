@@ -11,7 +11,7 @@ export interface Load {
 }
 
 /** What a load takes, before anything is rounded up or added. */
-export interface Demand {
+interface Demand {
   readonly collectorCores: number
   readonly traceDatabaseCores: number
   readonly traceBytesPerDay: number
@@ -43,7 +43,7 @@ export interface CapacityPlan {
 }
 
 const [GIB, DAY_SECONDS] = [2 ** 30, 86_400]
-/** The share of a processor that a load may take, so that it keeps up with a peak and an upgrade. */
+/** The share of a processor that a load may take: the rest is for upgrades and failures. */
 const USE = 0.7
 /** More than was reckoned: sizes of prompts differ from week to week. */
 const ROOM = 1.2
@@ -110,35 +110,38 @@ function planPods({ spans, runs }: Load, ratios: Ratios, demand: Demand): PlanLi
   const runsPerSecond = `${numberText(runs.peakPerSecond)} runs/s`
   const taken = `${numberText(demand.runsInHand)} runs at a time`
   return [
-    ...workload('web', demand.webCores, `${runsPerSecond} × ${timeText(ratios.runInWeb)}`, {
+    ...workload('web', {
+      cores: demand.webCores,
+      load: `${runsPerSecond} × ${timeText(ratios.runInWeb)}`,
       ratio: ratios.runInWeb,
     }),
-    ...workload(
-      'worker',
-      demand.workerCores,
-      `${runsPerSecond} × ${timeText(ratios.runInWorker)}`,
-      {
-        ratio: inHand * USE > demand.workerCores ? ratios.runSeconds : ratios.runInWorker,
-        atLeast: inHand,
-        why: `${taken}, ${concurrency} each; `,
-      },
-    ),
-    chart('worker.concurrency', concurrency, ratios.runSeconds, [
+    ...workload('worker', {
+      cores: demand.workerCores,
+      load: `${runsPerSecond} × ${timeText(ratios.runInWorker)}`,
+      ratio: inHand * USE > demand.workerCores ? ratios.runSeconds : ratios.runInWorker,
+      atLeast: inHand,
+      why: `${taken}, ${concurrency} each; `,
+    }),
+    chart('worker.concurrency', concurrency, [
+      ratios.runSeconds,
       `${runsPerSecond} × ${numberText(ratios.runSeconds.value)} s are ${taken}`,
     ]),
-    chart('worker.resources.limits.memory', concurrency > 10 ? '1Gi' : '512Mi', ASSUMED, [
+    chart('worker.resources.limits.memory', concurrency > 10 ? '1Gi' : '512Mi', [
+      ASSUMED,
       `${concurrency} runs at a time`,
     ]),
-    ...workload(
-      'collector',
-      demand.collectorCores,
-      `${spansPerSecond} × ${timeText(ratios.spanInCollector)} at the most`,
-      { ratio: ratios.spanInCollector },
-    ),
+    ...workload('collector', {
+      cores: demand.collectorCores,
+      load: `${spansPerSecond} × ${timeText(ratios.spanInCollector)} at the most`,
+      ratio: ratios.spanInCollector,
+    }),
   ]
 }
 
 interface Workload {
+  readonly cores: number
+  /** The rate, and what each takes. */
+  readonly load: string
   readonly ratio: Ratio
   /** Replicas that something else than the processor asks for. */
   readonly atLeast?: number
@@ -147,17 +150,16 @@ interface Workload {
 
 function workload(
   name: keyof typeof CORES,
-  cores: number,
-  load: string,
-  { ratio, atLeast = 0, why = '' }: Workload,
+  { cores, load, ratio, atLeast = 0, why = '' }: Workload,
 ): PlanLine[] {
   const replicas = Math.max(REPLICAS_MIN, atLeast, Math.ceil(cores / USE / CORES[name]))
   if (replicas > REPLICAS_MAX) throw tooMuch(`${replicas} pods of ${name}`, String(REPLICAS_MAX))
   const reason = `${why}${load} = ${numberText(cores)} cores`
   const request = Math.max(2, Math.ceil((cores / replicas) * 20)) * 50
   return [
-    chart(`${name}.replicaCount`, replicas, ratio, [reason, 'two at least']),
-    chart(`${name}.resources.requests.cpu`, `${request}m`, ratio, [
+    chart(`${name}.replicaCount`, replicas, [ratio, reason, 'two at least']),
+    chart(`${name}.resources.requests.cpu`, `${request}m`, [
+      ratio,
       `${numberText(cores)} cores on ${replicas} pods`,
     ]),
   ]
@@ -175,23 +177,29 @@ function planStorage(
   const volume = Math.max(2, Math.ceil((maxStorageBytes + main + wal) / GIB / 10)) * 10
   const perDay = `${numberText(spans.perDay)} spans/day × ${bytesText(ratios.spanBytes.value)}`
   return [
-    chart('collector.config.retentionWeeks', String(toWeeks(days)), SAID, [
+    chart('collector.config.retentionWeeks', String(toWeeks(days)), [
+      SAID,
       `${days} days in whole weeks`,
     ]),
-    chart('collector.config.maxStorageBytes', String(maxStorageBytes), ratios.spanBytes, [
-      `${perDay} = ${bytesText(traceBytesPerDay)} a day, ${toWeeks(days)} weeks and today, and a fifth more`,
+    chart('collector.config.maxStorageBytes', String(maxStorageBytes), [
+      ratios.spanBytes,
+      `${perDay} = ${bytesText(traceBytesPerDay)} a day, ${toWeeks(days)} weeks and today, and ` +
+        'a fifth more',
     ]),
-    chart('runs.retentionDays', days, SAID, [`${days} days`]),
-    chart('postgres.storage.size', `${volume}Gi`, ratios.runBytes, [
+    chart('runs.retentionDays', days, [SAID, `${days} days`]),
+    chart('postgres.storage.size', `${volume}Gi`, [
+      maxStorageBytes > main ? ratios.spanBytes : ratios.runBytes,
       `${bytesText(maxStorageBytes)} of traces`,
       `${numberText(runs.perDay)} runs/day × ${bytesText(ratios.runBytes.value)}, with a fifth ` +
         `more ${bytesText(main)}`,
       `${bytesText(wal)} of WAL`,
     ]),
-    elsewhere('WAL a day', bytesText(traceWalBytesPerDay), ratios.spanWalBytes, [
+    elsewhere('WAL a day', bytesText(traceWalBytesPerDay), [
+      ratios.spanWalBytes,
       'what replicas and a bucket of WAL take',
     ]),
-    elsewhere('partitions of spans', toWeeks(days) * 7 + 5, SAID, [
+    elsewhere('partitions of spans', toWeeks(days) * 7 + 5, [
+      SAID,
       'one a day, made three days ahead and dropped as a whole',
     ]),
   ]
@@ -215,18 +223,22 @@ function planServer(
   const ratio =
     traceDatabaseCores > mainDatabaseCores ? ratios.spanInPostgres : ratios.runInPostgres
   return [
-    chart('postgres.resources.limits.cpu', String(Math.max(2, Math.ceil(cores / USE))), ratio, [
+    chart('postgres.resources.limits.cpu', String(Math.max(2, Math.ceil(cores / USE))), [
+      ratio,
       `${each}, for ${USE * 100} % of use`,
     ]),
-    chart('postgres.resources.requests.cpu', `${Math.max(5, Math.ceil(cores * 20)) * 50}m`, ratio, [
+    chart('postgres.resources.requests.cpu', `${Math.max(5, Math.ceil(cores * 20)) * 50}m`, [
+      ratio,
       each,
     ]),
-    chart('postgres.resources.limits.memory', `${memory}Gi`, ASSUMED, [
+    chart('postgres.resources.limits.memory', `${memory}Gi`, [
+      ASSUMED,
       `1 GiB, 10 MiB for each of ${connections} connections, a twentieth of a day of traces`,
     ]),
-    elsewhere('max_connections', Math.max(DEFAULT_CONNECTIONS, connections), ASSUMED, [
+    elsewhere('max_connections', Math.max(DEFAULT_CONNECTIONS, connections), [
+      ASSUMED,
       `${platformPods} pods with ${CONNECTIONS.platform}, ${count('collector')} collectors with ` +
-        `${CONNECTIONS.collector}, and some for people; twice as many while an upgrade doubles them`,
+        `${CONNECTIONS.collector}, some for people; twice as many while an upgrade doubles them`,
     ]),
   ]
 }
@@ -263,8 +275,7 @@ const ASSUMED: Ratio = { value: 0, from: 'assumed' }
 const chart = (
   key: string,
   value: string | number,
-  { from }: Ratio,
-  reasons: readonly string[],
+  [{ from }, ...reasons]: readonly [Ratio, ...string[]],
 ): PlanLine => ({ key, value, reason: reasons.join(', '), from, isOfChart: true })
 
 const elsewhere = (...args: Parameters<typeof chart>): PlanLine => ({

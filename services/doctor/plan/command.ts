@@ -12,7 +12,6 @@ import {
   parseAddress,
   postgresUrl,
 } from '../../shared/postgres/address.ts'
-import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import type { PlanCommand } from '../options.ts'
 import { readValues } from '../preflight/values.ts'
 import type { ChartValues } from '../preflight/values.ts'
@@ -23,6 +22,7 @@ import type { End, Seen } from './forecast.ts'
 import { MACHINE, ratiosOf } from './ratios.ts'
 import type { Ratios } from './ratios.ts'
 import { readRuns, readSeen, readTraces } from './seen.ts'
+import type { EndingKey, Look } from './seen.ts'
 import { PEAK, readWish } from './wish.ts'
 import type { Rate, Wish } from './wish.ts'
 
@@ -40,7 +40,7 @@ interface Reading {
 }
 
 /**
- * Plans the values for a load, and returns them as YAML whose comments have the reasons, or as JSON.
+ * Plans the values for a load, and returns them as YAML with the reasons as comments, or as JSON.
  * Raises `invalid_request` for a load that is not understood, or of which too little is known.
  */
 export async function makePlan(command: PlanCommand, env: EnvSource): Promise<string> {
@@ -66,42 +66,19 @@ async function readInstallation(command: PlanCommand, env: EnvSource): Promise<R
   const main = given.DATABASE_URL || given.DB_HOST ? databaseAddress(given) : undefined
   const own = given.COLLECTOR_DATABASE_URL
   const [runs, traces, certificate] = await Promise.all([
-    readAddress('the main database', main, (address) => readSeen(address, readRuns)),
-    readAddress(
-      'the trace database',
-      own === undefined ? undefined : parseAddress(own),
-      (address) => readSeen(address, readTraces),
-    ),
-    command.url?.startsWith('https:') ? readCertificate(command.url) : { seen: undefined },
+    readSeen('the main database', main, readRuns),
+    readSeen('the trace database', own === undefined ? undefined : parseAddress(own), readTraces),
+    readCertificate(command.url),
   ])
-  const problems = [runs, traces, certificate].flatMap((each) =>
-    'problem' in each ? [each.problem] : [],
-  )
-  const seen = {
-    traces: 'seen' in traces ? traces.seen : undefined,
-    runs: 'seen' in runs ? runs.seen : undefined,
-    certificate: 'seen' in certificate ? certificate.seen : undefined,
+  return {
+    seen: { runs: runs.seen, traces: traces.seen, certificate: certificate.seen },
+    unread: [runs, traces, certificate].flatMap(({ problem }) => problem ?? []),
   }
-  return { seen, unread: problems }
-}
-
-type Read<Value> = { readonly seen: Value } | { readonly problem: string }
-
-async function readAddress<Value>(
-  name: string,
-  address: DatabaseAddress | undefined,
-  read: (address: DatabaseAddress) => Promise<Read<Value>>,
-): Promise<Read<Value>> {
-  if (!address) {
-    const variable = /trace/.test(name) ? 'COLLECTOR_DATABASE_URL' : 'DATABASE_URL or DB_HOST'
-    return { problem: `${name}: ${variable} is not set` }
-  }
-  const result = await read(address)
-  return 'problem' in result ? { problem: `${name}: ${result.problem}` } : result
 }
 
 /** Reads until when the certificate of an address is valid, whoever has signed it. */
-async function readCertificate(url: string): Promise<Read<{ name: string; ends: Date }>> {
+async function readCertificate(url: string | undefined): Promise<Look<EndingKey>> {
+  if (!url?.startsWith('https:')) return {}
   const { hostname: host, port } = new URL(url)
   try {
     const ends = await deadline(
@@ -132,35 +109,33 @@ interface Sources {
 }
 
 function loadOf(wish: Wish, { seen, values, ratios, isFromNow }: Sources): Load {
-  const { traces, runs: seenRuns } = seen
-  const runs = wish.runs ?? (isFromNow ? rateIn(HORIZON_DAYS, seenRuns?.counts) : undefined)
-  const spans = wish.spans ?? (isFromNow ? rateIn(HORIZON_DAYS, traces?.counts) : undefined)
-  if (!runs && !spans) {
-    throw new AppError(
-      'invalid_request',
-      isFromNow
-        ? 'Neither database has seven whole days to read a growth from: say the load with --plan.'
-        : '--plan names no rate of spans or runs: add one such as "10M spans/day", or --from-now.',
-    )
-  }
+  const grown = (counts: readonly number[] | undefined): Rate | undefined =>
+    isFromNow && counts ? rateIn(HORIZON_DAYS, counts) : undefined
+  const runs = wish.runs ?? grown(seen.runs?.counts)
+  const spans = wish.spans ?? grown(seen.traces?.counts)
+  if (!runs && !spans) throw new AppError('invalid_request', isFromNow ? TOO_YOUNG : NO_RATE)
   return {
-    runs: runs ?? { perDay: 0, peakPerSecond: 0 },
+    runs: runs ?? NOTHING,
     spans: spans ?? scaled(runs, ratios.runSpans.value),
-    days:
-      wish.days ??
-      Math.max(
-        values.runs.retentionDays,
-        traces?.keptDays ?? Number(values.collector.config.retentionWeeks) * 7,
-      ),
+    days: wish.days ?? keptDays(seen, values),
   }
 }
 
-const scaled = ({ perDay, peakPerSecond }: Rate = { perDay: 0, peakPerSecond: 0 }, by: number) => ({
+const TOO_YOUNG =
+  'Neither database has seven whole days to read a growth from: say the load with --plan.'
+const NO_RATE =
+  '--plan names no rate of spans or runs: add one such as "10M spans/day", or --from-now.'
+const NOTHING: Rate = { perDay: 0, peakPerSecond: 0 }
+
+const keptDays = ({ traces }: Seen, { runs, collector }: ChartValues): number =>
+  Math.max(runs.retentionDays, traces?.keptDays ?? Number(collector.config.retentionWeeks) * 7)
+
+const scaled = ({ perDay, peakPerSecond }: Rate = NOTHING, by: number): Rate => ({
   perDay: perDay * by,
   peakPerSecond: peakPerSecond * by,
 })
 
-function rateIn(daysAhead: number, counts: readonly number[] = []): Rate | undefined {
+function rateIn(daysAhead: number, counts: readonly number[]): Rate | undefined {
   const growth = growthOf(counts)
   if (!growth) return undefined
   // What shrinks is planned as it is.

@@ -8,8 +8,8 @@ export interface Ratio {
 }
 
 /**
- * An amount a second for each unit a second. What is busy does more at once: `busy` is the line that
- * holds from where it is the lower one.
+ * An amount a second for each unit a second. What is busy does more at once: `busy` is the line
+ * that holds from where it is the lower one.
  */
 export interface Cost extends Ratio {
   readonly busy?: { readonly base: number; readonly value: number }
@@ -38,7 +38,7 @@ const assumed = (value: number): Ratio => ({ value, from: 'assumed' })
 
 /** Where the measurements were taken. */
 export const MACHINE =
-  '2 virtual cores (x86-64), Node 24, PostgreSQL 18 with durable defaults and 1 GB of shared_buffers'
+  '2 virtual cores (x86-64), Node 24, PostgreSQL 18, durable, with 1 GB of shared_buffers'
 
 /** The share of model calls among the spans that were measured. */
 export const MODEL_CALLS = 0.1
@@ -52,7 +52,7 @@ export const MODEL_CALLS = 0.1
 export const RECORDED: Ratios = {
   // 1,148, 1,000, 949 and 961 bytes.
   spanBytes: bench(1100),
-  // 2,394, 2,949, 3,788 and 4,989 GB a day: pages are written whole after checkpoints, until all are.
+  // 2,394, 2,949, 3,788 and 4,989 GB a day: after a checkpoint each page is written whole once.
   spanWalBytes: { ...bench(2400), busy: { base: 17.4e6, value: 800 } },
   // 0.15, 0.19, 0.22 and 0.24 cores.
   spanInCollector: { ...bench(13e-6), busy: { base: 0.12, value: 2.75e-6 } },
@@ -60,14 +60,15 @@ export const RECORDED: Ratios = {
   spanInPostgres: { ...bench(83e-6), busy: { base: 0.71, value: 18.6e-6 } },
   runSpans: assumed(10),
   // "The queue of runs": a run of two steps, with its events and indexes.
-  runBytes: bench(9000),
+  // 4,107 bytes of a run of two steps without texts; what models read and write is kept with it.
+  runBytes: assumed(9000),
   runSteps: bench(2),
   runSeconds: assumed(30),
-  // "The queue of runs" and "The automation API": 1.1 ms for a kickoff, and ten looks at the status.
+  // "The queue of runs", "The automation API": 1.1 ms for a kickoff, ten looks at the status.
   runInWeb: bench(6.2e-3),
   // "The queue of runs": 2.8 ms with one worker.
   runInWorker: bench(3.3e-3),
-  // 2.1 and 2.8 ms with one and ten workers, 0.5 for the kickoff, and ten looks at the status.
+  // 2.1 ms and 2.8 with one and ten workers, 0.5 for the kickoff, and ten looks at the status.
   runInPostgres: bench(5e-3),
 }
 

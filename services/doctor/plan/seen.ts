@@ -19,7 +19,7 @@ interface SeenDays {
 }
 
 /** What one database says of itself. */
-export interface SeenDatabase extends SeenDays {
+interface SeenDatabase extends SeenDays {
   readonly ratios: SeenRatios
   /** Of the whole database. */
   readonly storedBytes: number
@@ -41,17 +41,25 @@ export interface SeenRuns extends SeenDatabase {
   readonly keys: readonly EndingKey[]
 }
 
-/** Reads a database by short statements; returns why where it cannot be read. */
+/** What was seen, or why nothing was. */
+export interface Look<Seen> {
+  readonly seen?: Seen
+  readonly problem?: string
+}
+
+/** Reads a database by short statements. Never raises. */
 export async function readSeen<Seen>(
-  address: DatabaseAddress,
+  name: string,
+  address: DatabaseAddress | undefined,
   read: (sql: Database) => Promise<Seen>,
-): Promise<{ readonly seen: Seen } | { readonly problem: string }> {
+): Promise<Look<Seen>> {
+  if (!address) return { problem: `${name}: its address is not set` }
   const limits = { max: 1, connectTimeoutMs: TIMEOUT_MS, statementTimeoutMs: TIMEOUT_MS }
   const { sql, dispose } = openDisposable(address, { name: 'doctor', ...limits })
   try {
     return { seen: await read(sql) }
   } catch (thrown) {
-    return { problem: toError(thrown).message }
+    return { problem: `${name}: ${toError(thrown).message}` }
   } finally {
     await dispose()
   }

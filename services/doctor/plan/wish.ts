@@ -37,8 +37,8 @@ const NOUNS = new Map<string, Noun>([
 ])
 
 const ALLOWED =
-  'Allowed, with commas between: "10M spans/day" and "5 runs/s" (per s, min, h or day; k, M and G ' +
-  'are thousands, millions and thousand millions), "90 days" or "13 weeks", "30 s/run".'
+  'Allowed, with commas between: "10M spans/day" and "5 runs/s" (per s, min, h or day; k, M and ' +
+  'G are thousands, millions and thousand millions), "90 days" or "13 weeks", "30 s/run".'
 
 const PART = /^([^\sA-Za-z]\S*?|[A-Za-z]+) ?([A-Za-z]?) ([A-Za-z]+)(?: ?\/ ?([A-Za-z]+))?$/
 const LENGTH_MAX = 200
@@ -80,27 +80,47 @@ function checkTogether({ spans, runs, runSeconds }: Wish): void {
 }
 
 function readPart(part: string): readonly [Noun, Rate | number] {
-  const [, digits = '', letter = '', word = '', per] = PART.exec(part) ?? []
-  if (word === '') throw wrong(`"${part}" is not understood.`)
-  const isRunTime = word === 's' && per === 'run'
-  const noun = isRunTime ? 'runSeconds' : NOUNS.get(word)
+  const found = PART.exec(part)
+  if (!found) throw wrong(`"${part}" is not understood.`)
+  const [, digits = '', letter = '', word = '', per] = found
+  const noun = word === 's' && per === 'run' ? 'runSeconds' : NOUNS.get(word)
   if (noun === undefined) {
     throw wrong(`"${word}" in "${part}" is not known.${didYouMean(word, [...NOUNS.keys()])}`)
   }
   const amount = readAmount(part, digits, letter)
-  const isRate = noun === 'spans' || noun === 'runs'
-  const seconds = isRate ? readPeriod(part, per) : 1
-  if (!isRate && !isRunTime && per !== undefined) throw wrong(`"${part}" has a "/" too many.`)
-  if (noun === 'days' && !Number.isInteger(amount)) throw wrong(`"${part}" is no number of days.`)
-  const value = isRate ? (amount * DAY_SECONDS) / seconds : amount * (/^week/.test(word) ? 7 : 1)
-  if (value > MOST[noun]) {
-    const unit = isRate ? ` ${noun} a day` : noun === 'days' ? ' days' : ' seconds'
-    throw wrong(`"${part}" is too much: at most ${MOST[noun]}${unit}.`)
+  if (noun === 'spans' || noun === 'runs') return [noun, readRate(part, { noun, amount, per })]
+  if (noun === 'runSeconds') return [noun, requireBelow(noun, part, amount)]
+  if (per !== undefined) throw wrong(`"${part}" has a "/" too many.`)
+  if (!Number.isInteger(amount)) throw wrong(`"${part}" is no number of days.`)
+  return [noun, requireBelow(noun, part, amount * (word.startsWith('week') ? 7 : 1))]
+}
+
+interface SaidRate {
+  readonly noun: Noun
+  readonly amount: number
+  readonly per: string | undefined
+}
+
+function readRate(part: string, { noun, amount, per }: SaidRate): Rate {
+  const seconds = PERIODS.get(per ?? '')
+  if (seconds === undefined) {
+    throw wrong(`"${part}" does not say in what time: per s, min, h or day, such as "5 runs/s".`)
   }
-  if (!isRate) return [noun, value]
+  const perDay = requireBelow(noun, part, (amount * DAY_SECONDS) / seconds)
   // What is said by the second or the minute is what the busiest of them have.
-  const peak = seconds <= 60 ? 1 : PEAK
-  return [noun, { perDay: value, peakPerSecond: (value / DAY_SECONDS) * peak }]
+  return { perDay, peakPerSecond: (perDay / DAY_SECONDS) * (seconds <= 60 ? 1 : PEAK) }
+}
+
+function requireBelow(noun: Noun, part: string, value: number): number {
+  if (value <= MOST[noun]) return value
+  throw wrong(`"${part}" is too much: at most ${MOST[noun]} ${UNITS[noun]}.`)
+}
+
+const UNITS: Readonly<Record<Noun, string>> = {
+  spans: 'spans a day',
+  runs: 'runs a day',
+  days: 'days',
+  runSeconds: 'seconds',
 }
 
 function readAmount(part: string, digits: string, letter: string): number {
@@ -111,12 +131,6 @@ function readAmount(part: string, digits: string, letter: string): number {
   const amount = /^\d{1,15}(\.\d{1,6})?$/.test(digits) ? Number(digits) * factor : 0
   if (amount > 0) return amount
   throw wrong(`"${digits}" in "${part}" is no amount: digits above zero, such as 10 or 2.5.`)
-}
-
-function readPeriod(part: string, per: string | undefined): number {
-  const seconds = PERIODS.get(per ?? '')
-  if (seconds !== undefined) return seconds
-  throw wrong(`"${part}" does not say in what time: per s, min, h or day, such as "5 runs/s".`)
 }
 
 const wrong = (problem: string): AppError =>

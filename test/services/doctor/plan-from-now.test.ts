@@ -18,10 +18,10 @@ import type { TestDatabase } from '../../support/postgres.ts'
 import { useInstallation } from '../web/diagnostics/support/installation.ts'
 import { surroundings } from './support/surroundings.ts'
 
-const [DAY_MS, DAYS] = [86_400_000, 30]
+const [DAY_MS, DAYS] = [86_400_000, 16]
 /** Spans of the day that is so many days after the first one, and the same for runs. */
-const SPANS = { first: 400, more: 20 }
-const RUNS = { first: 40, more: 2 }
+const SPANS = { first: 600, more: 15 }
+const RUNS = { first: 60, more: 2 }
 
 const installation = useInstallation()
 let traces: TestDatabase
@@ -80,7 +80,8 @@ async function seedRuns(): Promise<void> {
           finished_at, output)
         select (left(translate(first_run_id(of)::text, '-', ''), 12)
             || '8' || right(translate(gen_random_uuid()::text, '-', ''), 19))::uuid,
-          (select min(id) from deployments), '{}', 'completed', of, of, of + interval '12 seconds', 'x'
+          (select min(id) from deployments), '{}', 'completed', of, of,
+          of + interval '12 seconds', 'x'
         from generate_series(1, ${RUNS.first} + ${RUNS.more} * nr);
         insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
           started_at, ended_at)

@@ -52,7 +52,7 @@ describe('a load', () => {
     expect(() => readWish(text)).toThrow('Allowed, with commas between: "10M spans/day"')
   })
 
-  it('that is more than one installation takes is refused, and so is one without a rate', async () => {
+  it('beyond one installation is refused, and so is one without a rate', async () => {
     for (const [plan, problem] of [
       ['50G spans/day, 3000 days', 'of traces a day for 3000 days are more'],
       ['1000 runs/s, 80000 s/run', 'pods of worker are more'],
