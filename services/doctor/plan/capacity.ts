@@ -1,4 +1,5 @@
 import { AppError } from '../../shared/errors.ts'
+import { bytesText, numberText } from './amount-texts.ts'
 import { costOf, MODEL_CALLS } from './ratios.ts'
 import type { Basis, Ratio, Ratios } from './ratios.ts'
 import type { Rate } from './wish.ts'
@@ -285,17 +286,6 @@ const elsewhere = (...args: Parameters<typeof chart>): PlanLine => ({
 
 const tooMuch = (what: string, most: string): AppError =>
   new AppError('invalid_request', `${what} are more than one installation takes: at most ${most}.`)
-
-/** A number with three digits that count: `0.15`, `347`, `10,000,000`. */
-export const numberText = (number: number): string => DIGITS.format(number)
-
-const DIGITS = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
-
-/** Bytes with their unit, such as `11 GB`. */
-export function bytesText(bytes: number): string {
-  const at = Math.max(0, Math.min(5, Math.floor(Math.log10(Math.max(1, bytes)) / 3)))
-  return `${numberText(bytes / 1000 ** at)} ${['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'][at]}`
-}
 
 const timeText = ({ value }: Ratio): string =>
   value < 1e-3 ? `${numberText(value * 1e6)} µs` : `${numberText(value * 1e3)} ms`

@@ -1,6 +1,6 @@
 import { amountOn, growthOf, projectKept } from '../../shared/growth.ts'
 import type { ChartValues } from '../preflight/values.ts'
-import { bytesText, numberText } from './capacity.ts'
+import { bytesText, numberText } from './amount-texts.ts'
 import { RECORDED } from './ratios.ts'
 import type { EndingKey, SeenRuns, SeenTraces } from './seen.ts'
 import { PEAK } from './wish.ts'

@@ -31,6 +31,7 @@ const MOST = { spans: 100e9, runs: 100e6, days: 36_400, runSeconds: DAY_SECONDS 
 type Noun = keyof typeof MOST
 
 const NOUNS = new Map<string, Noun>([
+  ['s/run', 'runSeconds'],
   ...(['spans', 'span'] as const).map((word) => [word, 'spans'] as const),
   ...(['runs', 'run'] as const).map((word) => [word, 'runs'] as const),
   ...(['days', 'day', 'weeks', 'week'] as const).map((word) => [word, 'days'] as const),
@@ -80,19 +81,24 @@ function checkTogether({ spans, runs, runSeconds }: Wish): void {
 }
 
 function readPart(part: string): readonly [Noun, Rate | number] {
-  const found = PART.exec(part)
-  if (!found) throw wrong(`"${part}" is not understood.`)
-  const [, digits = '', letter = '', word = '', per] = found
-  const noun = word === 's' && per === 'run' ? 'runSeconds' : NOUNS.get(word)
-  if (noun === undefined) {
-    throw wrong(`"${word}" in "${part}" is not known.${didYouMean(word, [...NOUNS.keys()])}`)
+  const [, digits, letter, word, per] = PART.exec(part) ?? []
+  if (digits === undefined || letter === undefined || word === undefined) {
+    throw wrong(`"${part}" is not understood.`)
   }
+  const noun = nounOf(part, per === 'run' ? `${word}/run` : word)
   const amount = readAmount(part, digits, letter)
   if (noun === 'spans' || noun === 'runs') return [noun, readRate(part, { noun, amount, per })]
   if (noun === 'runSeconds') return [noun, requireBelow(noun, part, amount)]
-  if (per !== undefined) throw wrong(`"${part}" has a "/" too many.`)
-  if (!Number.isInteger(amount)) throw wrong(`"${part}" is no number of days.`)
+  if (per !== undefined || !Number.isInteger(amount)) {
+    throw wrong(`"${part}" is no whole number of days.`)
+  }
   return [noun, requireBelow(noun, part, amount * (word.startsWith('week') ? 7 : 1))]
+}
+
+function nounOf(part: string, word: string): Noun {
+  const noun = NOUNS.get(word)
+  if (noun !== undefined) return noun
+  throw wrong(`"${word}" in "${part}" is not known.${didYouMean(word, [...NOUNS.keys()])}`)
 }
 
 interface SaidRate {

@@ -37,8 +37,8 @@ describe('a load', () => {
     ['5 runs/constructor', 'does not say in what time'],
     ['5 rums/s', '"rums" in "5 rums/s" is not known. Did you mean runs?'],
     ['many', '"many" is not understood'],
-    ['1.5 days', 'is no number of days'],
-    ['90 days/s', 'has a "/" too many'],
+    ['1.5 days', 'is no whole number of days'],
+    ['90 days/s', 'is no whole number of days'],
     ['200G spans/day', 'is too much: at most 100000000000 spans a day'],
     ['40000 days', 'at most 36400 days'],
     ['1 runs/s, 100000 s/run', 'at most 86400 seconds'],
@@ -151,7 +151,7 @@ describe('a plan', () => {
   it('takes more steps for more work', () => {
     const [two, six] = [ratiosOf({}), ratiosOf({ runSteps: 6 })]
     expect(six.runInPostgres.value / two.runInPostgres.value).toBeCloseTo(3)
-    expect(six.runBytes).toEqual({ value: two.runBytes.value * 3, from: 'bench' })
+    expect(six.runBytes).toEqual({ value: two.runBytes.value * 3, from: 'assumed' })
     expect(ratiosOf({ runSteps: 6, runBytes: 5 }).runBytes).toEqual({ value: 5, from: 'here' })
   })
 
