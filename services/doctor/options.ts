@@ -186,7 +186,7 @@ function readPlan(given: Given): PlanCommand {
   const stray = Object.keys(given).find((name) => !known.includes(name))
   if (stray !== undefined) {
     const option = isFromNow ? '--from-now' : '--plan'
-    throw wrong(`--${stray} does not go with ${option}: ${known.map((name) => `--${name}`)}.`)
+    throw wrong(`--${stray} does not go with ${option}. Allowed: --${known.join(', --')}.`)
   }
   return { kind: 'plan', plan, isFromNow, values, url: url && readUrl(url), json }
 }

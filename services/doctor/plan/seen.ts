@@ -55,13 +55,13 @@ export async function readSeen<Seen>(
 ): Promise<Look<Seen>> {
   if (!address) return { problem: `${name}: its address is not set` }
   const limits = { max: 1, connectTimeoutMs: TIMEOUT_MS, statementTimeoutMs: TIMEOUT_MS }
-  const { sql, dispose } = openDisposable(address, { name: 'doctor', ...limits })
+  const database = openDisposable(address, { name: 'doctor', ...limits })
   try {
-    return { seen: await read(sql) }
+    return { seen: await read(database.sql) }
   } catch (thrown) {
     return { problem: `${name}: ${toError(thrown).message}` }
   } finally {
-    await dispose()
+    await database.dispose()
   }
 }
 
