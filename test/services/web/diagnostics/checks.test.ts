@@ -228,6 +228,18 @@ describe('collector', () => {
     })
   })
 
+  it.each([
+    [29, ['collector_storage_ends_soon']],
+    [32, undefined],
+  ])('warns a month before its storage is full: %i days', async (days, codes) => {
+    const on = new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+    await during(json(200, { status: 'ok', storage_full_on: on }), async (server) => {
+      const result = await ask(server)
+      expect(result.status).toBe('ok')
+      expect(result.details?.warnings?.map(({ code }) => code)).toEqual(codes)
+    })
+  })
+
   it.each(['ok', 'degraded'])('passes when it says that it is %s', async (status) => {
     await during(json(200, { status, database: 'up' }), async (server) => {
       expect(await ask(server)).toMatchObject({ status: 'ok', details: { collector: { status } } })
