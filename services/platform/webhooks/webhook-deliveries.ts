@@ -173,3 +173,23 @@ export async function deleteExpiredMessages(sql: Database): Promise<number> {
     return count
   })
 }
+
+/** The size of the outbox. */
+export interface OutboxSize {
+  /** Messages that wait, without those of paused webhooks. */
+  readonly waiting: number
+  /** The age of the oldest of them; 0 when there is none. */
+  readonly oldestSeconds: number
+  readonly paused: number
+}
+
+/** Measures what waits to be sent. */
+export async function measureOutbox(sql: Queryable): Promise<OutboxSize> {
+  const [size] = await sql<[OutboxSize]>`
+    select count(m.id)::int as waiting,
+      coalesce(extract(epoch from now() - min(m.created_at)), 0)::float8 as oldest_seconds,
+      (select count(*)::int from webhooks where paused_at is not null) as paused
+    from webhook_messages m join webhooks w on w.id = m.webhook_id
+    where m.state = 'waiting' and w.paused_at is null`
+  return size
+}
