@@ -53,16 +53,21 @@ describe('the organization that is asked for', () => {
   }
   const SCOPES: Readonly<Record<string, CollectorScope>> = {
     'DELETE /traces/:id': 'traces:delete',
+    'DELETE /mentions': 'traces:delete',
+    'PUT /holds/:id': 'holds:write',
+    'DELETE /holds/:id': 'holds:write',
     'PUT /prices': 'prices:write',
     'PUT /revoked-tokens/:id': 'tokens:revoke',
   }
+  const scopeOf = ({ method, path }: Route): CollectorScope =>
+    SCOPES[`${method} ${path}`] ?? 'traces:read'
   /** To its end, or to the first event of a tail, which has none. */
   const ask = async (
     route: Route,
     { own, named }: { own?: string | undefined; named?: string | undefined } = {},
   ): Promise<{ status: number; text: string }> => {
     const abort = new AbortController()
-    const scopes = [SCOPES[`${route.method} ${route.path}`] ?? 'traces:read'] as const
+    const scopes = [scopeOf(route)] as const
     const response = await fetch(urlOf(route, named), {
       method: route.method,
       headers: {
@@ -92,11 +97,12 @@ describe('the organization that is asked for', () => {
   })
 
   it('is of no use without the scope, on every route', async () => {
-    for (const { method, path } of routes) {
-      const other = method === 'GET' ? 'traces:delete' : 'traces:read'
+    for (const route of routes) {
+      const { method, path } = route
+      const other = scopeOf(route) === 'traces:read' ? 'traces:delete' : 'traces:read'
       const claims = { organization: A, scopes: ['traces:write', other] as const }
       const headers = { authorization: await authorizationOf(claims) }
-      const response = await fetch(urlOf({ method, path }, A), { method, headers })
+      const response = await fetch(urlOf(route, A), { method, headers })
       expect([path, response.status]).toEqual([path, 403])
       await response.arrayBuffer()
     }
@@ -142,7 +148,7 @@ describe('the organization that is asked for', () => {
   })
 
   it('says whose trace is deleted', async () => {
-    const remove = routes.find(({ method }) => method === 'DELETE')
+    const remove = routes.find(({ method, path }) => method === 'DELETE' && path === '/traces/:id')
     const { status, text } = await ask(remove ?? { method: '', path: '' }, { named: B })
     expect(status).toBe(200)
     expect(JSON.parse(text)).toMatchObject({ organization: B, spans: 1 })
