@@ -31,12 +31,16 @@ export interface TakenCase {
 const isDue = (sql: Queryable) => sql`(
   (state = 'queued' and available_at <= now()) or (state = 'running' and lease_expires_at < now()))`
 
+/** The condition under which all runs of an evaluation `e` are done, and it is not ended yet. */
+export const isDone = (sql: Queryable) => sql`
+  finished_at is null and not exists (
+    select from evaluation_runs
+    where evaluation_id = e.id and state in ('queued', 'running'))`
+
 /** The condition under which a worker has a case to perform, or an evaluation to end. */
 export const hasDueCases = (sql: Queryable) => sql`
   (exists (select from evaluation_runs where ${isDue(sql)})
-    or exists (select from evaluations e where finished_at is null and not exists (
-      select from evaluation_runs
-      where evaluation_id = e.id and state in ('queued', 'running'))))`
+    or exists (select from evaluations e where ${isDone(sql)}))`
 
 /** Takes runs of cases, of each evaluation in turn. */
 export async function takeCases(sql: Queryable, limit: number): Promise<TakenCase[]> {

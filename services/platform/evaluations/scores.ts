@@ -1,4 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { isDone } from './evaluation-queue.ts'
 import { pairedDifference, wilson } from './statistics.ts'
 import type { Estimate } from './statistics.ts'
 
@@ -79,9 +80,7 @@ function toScore(counts: Counts | undefined): SideScore | undefined {
  */
 export async function closeEvaluations(sql: Queryable): Promise<void> {
   const done = await sql<{ id: string }[]>`
-    select id from evaluations e where finished_at is null and not exists (
-      select from evaluation_runs
-      where evaluation_id = e.id and state in ('queued', 'running'))`
+    select id from evaluations e where ${isDone(sql)}`
   for (const { id } of done) {
     const scores = await readScores(sql, id)
     await sql`

@@ -61,7 +61,7 @@ export function startReconciler({ pollMs, ...deps }: ReconcilerDeps): Reconciler
     },
     putBack: (crew) => releaseCrew(sql, crew, 0),
     concurrency: CONCURRENCY,
-    ...(pollMs === undefined ? {} : { pollMs }),
+    pollMs,
     log,
   })
   const { wake } = loop

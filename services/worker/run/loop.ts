@@ -30,7 +30,7 @@ export interface LoopDeps<Work> {
   readonly putBack: (work: Work) => Promise<unknown>
   readonly concurrency: number
   /** The longest time between two looks at the queue. @default long: a chore looks instead */
-  readonly pollMs?: number
+  readonly pollMs?: number | undefined
   /**
    * The time for which places that become free wait for others, up to a half of all, while there is
    * more work than places: one look fills them all. @default 0

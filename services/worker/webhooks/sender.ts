@@ -64,7 +64,7 @@ export function startWebhookSender({
     run: (line, signals) => sendLine(deps, line, signals),
     putBack: (line) => releaseLine(sql, line),
     concurrency: CONCURRENCY,
-    ...(pollMs === undefined ? {} : { pollMs }),
+    pollMs,
     log,
   })
   const { wake } = loop
