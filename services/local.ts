@@ -70,9 +70,8 @@ async function startPlatform(
   await mkdir(directory, { recursive: true })
   const secrets = await readSecrets(directory)
   const { databasePassword: password } = secrets
-  const cache = userCache(source)
-  const port = portBase + 9
-  const databases = await startDatabases(owner, { directory, port, password, cache, say })
+  const server = { directory, port: portBase + 9, password, cache: userCache(source), say }
+  const databases = await startDatabases(owner, server)
   // Only now the directory is known to be ours, and with it the log.
   const { destination } = await owner.own(
     Promise.resolve(openLogFile({ directory, onError: sayLogLost })),
@@ -99,10 +98,11 @@ async function startServices(
   databases: Databases,
   source: EnvSource,
 ): Promise<Summary> {
-  const { owner, directory, secrets, logOf } = context
+  const { owner, directory, secrets, logOf, crews } = context
+  const main = { url: databases.platformUrl, directory, secrets }
   const [collector, { sql, seeded }] = await Promise.all([
     startTraceCollector(context, databases.collectorUrl),
-    openSeeded(owner, { url: databases.platformUrl, directory, secrets, log: logOf('local') }),
+    openSeeded(owner, { ...main, modelUrl: crews.CREW_MODEL_URL, log: logOf('local') }),
   ])
   const [web, oauth] = await Promise.all([
     startWebServer(context, databases.platformUrl, collector.url),

@@ -77,6 +77,8 @@ interface MainDatabase {
   readonly url: string
   readonly directory: string
   readonly secrets: LocalSecrets
+  /** Of the built-in model, unless the user's own is configured. */
+  readonly modelUrl: string | undefined
   readonly log: Log
 }
 
@@ -89,12 +91,12 @@ export interface SeededDatabase {
 /** Opens the main database with this version's schema and what there is to try. */
 export async function openSeeded(
   owner: Owner,
-  { url, directory, secrets, log }: MainDatabase,
+  { url, directory, secrets, modelUrl, log }: MainDatabase,
 ): Promise<SeededDatabase> {
   const sql = connectDatabase(parseAddress(url), { name: 'local', max: 2 })
   await owner.own(Promise.resolve({ stop: () => sql.end({ timeout: 5 }) }))
   await migrate(sql, new URL('../platform/migrations/', import.meta.url), log)
-  const seeded = await seed(sql, secrets)
+  const seeded = await seed(sql, secrets, modelUrl)
   await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
   return { sql, seeded }
 }

@@ -2,6 +2,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { ensureAutomation, markOnline } from '../platform/automations/automations.ts'
 import type { Automation } from '../platform/automations/automations.ts'
 import { kickoff, listRuns } from '../platform/runs/runs.ts'
+import { createLlmConnection } from '../platform/connections/llm-connections.ts'
 import { publishCrewRuntime } from '../platform/crews/crew-runtime-package.ts'
 import type { CrewDefinition } from '../platform/definitions/crew-definition.ts'
 import { INTERNAL_DEFINITIONS } from '../platform/definitions/internal-crew-definitions.ts'
@@ -39,12 +40,21 @@ export interface Seeded {
 
 /**
  * Fills an empty database with what an installation needs, an organization, its administrator, two
- * sample crews and the internal ones. What is there stays as it is.
+ * sample crews and the internal ones, and a connection to the built-in model at `modelUrl`, if
+ * there is one. What is there stays as it is.
  */
-export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
+export async function seed(
+  sql: Database,
+  secrets: LocalSecrets,
+  modelUrl: string | undefined,
+): Promise<Seeded> {
   await publishCrewRuntime(sql, await ensurePublicToolRepository(sql, 'public'), manifest)
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
-  await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
+  const isNew = await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
+  if (isNew && modelUrl !== undefined) {
+    const model = { provider: 'openai_compatible', model: 'demo', baseUrl: modelUrl }
+    await createLlmConnection(sql, { organizationId, name: 'Built-in model', ...model })
+  }
   const crews = []
   for (const sample of sampleCrews) {
     crews.push({ sample, automation: await seedCrew(sql, organizationId, sample) })
@@ -60,11 +70,12 @@ export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded
   return { organizationId, crews, internal, staticToken }
 }
 
+/** Returns whether there was none. */
 async function seedAdministrator(
   sql: Database,
   { organizationId, password }: { organizationId: number; password: string },
-): Promise<void> {
-  if (await findCredentials(sql, ADMIN_EMAIL)) return
+): Promise<boolean> {
+  if (await findCredentials(sql, ADMIN_EMAIL)) return false
   const passwordHash = await hashPassword(password)
   const id = await ensureUser(sql, {
     organizationId,
@@ -74,6 +85,7 @@ async function seedAdministrator(
     passwordHash,
   })
   await grantRole(sql, id, 'platform-admin')
+  return true
 }
 
 async function seedCrew(

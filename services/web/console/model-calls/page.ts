@@ -54,12 +54,14 @@ export function callPage(page: CallPage): Html {
         ${isOfTrace ? html`<a href="${trace}">Trace</a>` : ''}
       </nav>
       <div class="page-head">
-        <h1>Try a call again</h1>
+        <div>
+          <h1>Try a call again</h1>
+          <p class="hint break">
+            ${visibleText(recorded.model)} ·
+            <span class="mono">${visibleText(recorded.path.join(' / '))}</span>
+          </p>
+        </div>
       </div>
-      <p class="hint break">
-        ${visibleText(recorded.model)} ·
-        <span class="mono">${visibleText(recorded.path.join(' / '))}</span>
-      </p>
       ${problemBox(problem && visibleText(problem))} ${answers(page)} ${requestForm(page)}`,
   )
 }
@@ -103,7 +105,7 @@ function side({ title, answer, error, usage, usd, ms }: Side): Html {
           ? ''
           : html`<p class="hint">The record has no answer.</p>`
     }
-    ${factList('facts', [
+    ${factList('facts in-row', [
       ['Tokens', tokens],
       ['Cost', usd === null ? 'not known' : dollars(usd)],
       ['Time', ms === null ? 'not known' : duration(ms)],
@@ -122,20 +124,23 @@ function requestForm(page: CallPage): Html {
   const { recorded, session, path, models, changed, tried } = page
   const { asked } = recorded
   if ('why' in asked) return warningBox(`This call cannot be made again. ${asked.why}`)
+  const call = changed ?? asked.call
   return html`<form method="post" action="${path}" class="stack">
     ${csrfField(session.csrfToken)} ${tried ? nextSteps(page, tried) : ''}
     <section class="card" aria-labelledby="request">
       <div class="card-head"><h2 id="request">Request</h2></div>
       ${images(asked.images)}
       ${
-        models.length === 0
-          ? warningBox(
-              html`Your organization has no LLM connection, by which calls are made from here.
+        models.includes(call.model)
+          ? ''
+          : warningBox(
+              html`Calls are made from here by LLM connections, and your organization has none for
+                ${visibleText(call.model)}.
+                ${models.length === 0 ? '' : 'Choose a model that has one, or add it:'}
                 <a href="/llm-connections">LLM connections</a>`,
             )
-          : ''
       }
-      <div class="stack">${callFields(asked.call, changed ?? asked.call, models)}</div>
+      <div class="stack">${callFields(asked.call, call, models)}</div>
       <div class="buttons">
         <button class="button primary" name="do" value="send">Send it</button>
       </div>
