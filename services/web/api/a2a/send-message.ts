@@ -72,6 +72,8 @@ async function answer(call: A2aCall, message: Message): Promise<string> {
         '{"task": "…", "decision": "approve"}. The status of the task says what it waits for.',
     )
   }
-  await resumeRun(call.c, call.deps.sql, { id: task.id, body: part.data })
+  const { var: acting } = call.c
+  const asked = { deploymentId: acting.automation.id, id: task.id, body: part.data }
+  await resumeRun(acting, call.deps.sql, asked)
   return task.id
 }

@@ -1,4 +1,3 @@
-import type { Context } from 'hono'
 import * as v from 'valibot'
 import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
 import { ANSWER_CHARACTERS_MAX, decideApproval } from '../../../platform/runs/run-approvals.ts'
@@ -9,8 +8,8 @@ import { isObject } from '../../../shared/is-object.ts'
 import { readJson } from '../../../shared/http/json-body.ts'
 import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
+import type { Acting } from '../../gate/callers/audited.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
 import { STATES } from './run-status.ts'
@@ -49,21 +48,28 @@ export const resumeRoute: ApiRoute = {
   path: '/resume/:kickoffId',
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
-    await resumeRun(c, sql, { id, body: await readJson(c.req.raw, BODY_BYTES_MAX) })
+    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+    await resumeRun(c.var, sql, { deploymentId: c.var.automation.id, id, body })
     return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
   },
 }
 
-/** Lets a run of the automation continue, as a body says. Raises as `decideApproval` does. */
+interface Resumed {
+  readonly deploymentId: number
+  readonly id: string
+  readonly body: unknown
+}
+
+/** Lets a run of an automation continue, as a body says. Raises as `decideApproval` does. */
 export async function resumeRun(
-  c: Context<AuthorizedCall>,
+  acting: Acting,
   sql: Database,
-  { id, body }: { readonly id: string; readonly body: unknown },
+  { deploymentId, id, body }: Resumed,
 ): Promise<void> {
   const audited = createAudited(sql)
   if (isEmpty(body) && (await findBudgetStop(sql, id))) {
     const entry = runEntry('budget_stop_resumed', id)
-    return audited(c.var, (tx) => resumeStopped(tx, { runId: id }), entry)
+    return audited(acting, (tx) => resumeStopped(tx, { runId: id }), entry)
   }
   const read = v.safeParse(request, body)
   if (!read.success) {
@@ -73,9 +79,9 @@ export async function resumeRun(
     })
   }
   const { task, call, decision, text } = read.output
-  const asked = { deploymentId: c.var.automation.id, runId: id, task, call, decision, text }
+  const asked = { deploymentId, runId: id, task, call, decision, text }
   const entry = runEntry('approval_decided', id, { task, call, decision })
-  await audited(c.var, (tx) => decideApproval(tx, asked), entry)
+  await audited(acting, (tx) => decideApproval(tx, asked), entry)
 }
 
 const isEmpty = (body: unknown): boolean => isObject(body) && Object.keys(body).length === 0

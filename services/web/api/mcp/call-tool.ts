@@ -1,11 +1,12 @@
 import type { Context } from 'hono'
 import { createHash } from 'node:crypto'
-import { findStartable } from '../../../platform/automations/startable-automations.ts'
+import { findStartable, findStarted } from '../../../platform/automations/startable-automations.ts'
 import type {
   Reach,
   StartableAutomation,
 } from '../../../platform/automations/startable-automations.ts'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
+import { findApproval } from '../../../platform/runs/run-approvals.ts'
 import { countDone, listRunTasks } from '../../../platform/runs/run-tasks.ts'
 import type { RunTask } from '../../../platform/runs/run-tasks.ts'
 import { findRun, kickoff } from '../../../platform/runs/runs.ts'
@@ -18,7 +19,9 @@ import { automationUrl } from '../automation/automation-urls.ts'
 import { callerOf } from '../automation/events.ts'
 import { followRun } from '../automation/follow-run.ts'
 import { readIdempotencyKey } from '../automation/kickoff-request.ts'
+import { resumeRun } from '../automation/resume.ts'
 import { describeProgress, isOver } from '../automation/run-status.ts'
+import { canAsk, readAnswer, toQuestion } from './decisions.ts'
 import { metaOf } from './era.ts'
 import type { Era } from './era.ts'
 import { invalidParams } from './messages.ts'
@@ -56,18 +59,47 @@ export async function callTool(
   if (!automation)
     return invalidParams(`There is no tool ${JSON.stringify(name ?? null).slice(0, 80)}.`)
   if (!isObject(given)) return invalidParams('"arguments" is an object with the inputs by name.')
+  const asks = canAsk(call.era, call.request.params)
   try {
+    if (call.request.params['requestState'] !== undefined) {
+      return { progress: await goOn(c, deps, { ...call, automation, asks }) }
+    }
     const idempotencyKey = keyOf(c, call.request)
     const runId = await start(c, deps, { automation, given, idempotencyKey })
     c.var.wide['automation_id'] = automation.automationId
     c.var.wide['kickoff_id'] = runId
     const run = isTask(call) && (await findRun(deps.sql, automation.id, runId))
     if (run) return { result: { task: toTask(run) } }
-    return { progress: follow(c, deps, { ...call, automation, runId }) }
+    return { progress: follow(c, deps, { ...call, automation, runId, asks }) }
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.status < 500) return { result: refusedResult(thrown) }
     throw thrown
   }
+}
+
+/**
+ * Lets a run go on with what the person behind the client decided, and follows it. What was decided
+ * meanwhile, such as by this very request when it is sent again, is no error.
+ */
+async function goOn(
+  c: Context<McpCall>,
+  deps: WebDeps,
+  { automation, asks, ...call }: ToolCall & Pick<Followed, 'automation' | 'asks'>,
+): Promise<Progress> {
+  const { runId = '', body } = readAnswer(call.request.params) ?? {}
+  const { id: starterId } = toStarter(c.var.actor, 'api')
+  const started = await findStarted(deps.sql, call.reach, { runId, starterId })
+  if (started?.id !== automation.id) {
+    throw new AppError('not_found', 'There is no such question. Call the tool without an answer.')
+  }
+  c.var.wide['kickoff_id'] = runId
+  const asked = { deploymentId: automation.id, id: runId, body }
+  await (body && resumeRun(c.var, deps.sql, asked).catch(ignoreConflict))
+  return follow(c, deps, { ...call, automation, runId, asks: body !== undefined && asks })
+}
+
+function ignoreConflict(thrown: unknown): void {
+  if (!(thrown instanceof AppError && thrown.code === 'conflict')) throw thrown
 }
 
 /** 2026-07-28 has no such word in a call. */
@@ -112,6 +144,8 @@ function keyOf(c: Context<McpCall>, { id, params }: RpcRequest): string | undefi
 interface Followed extends Pick<ToolCall, 'progressToken'> {
   /** Is part of the `_meta` of the result. */
   readonly meta?: Fields
+  /** The person behind the client is asked for what the run waits for. @default false */
+  readonly asks?: boolean
   readonly automation: StartableAutomation
   readonly runId: string
 }
@@ -120,7 +154,7 @@ interface Followed extends Pick<ToolCall, 'progressToken'> {
 export async function* follow(
   c: Context<McpCall>,
   deps: WebDeps,
-  { automation, runId, progressToken, meta }: Followed,
+  { automation, runId, progressToken, meta, asks = false }: Followed,
 ): Progress {
   const tell = createProgress(progressToken)
   const isTold = progressToken !== undefined
@@ -139,6 +173,9 @@ export async function* follow(
     last = run
     if (isTold && !isOver(run)) yield tell(await listRunTasks(deps.sql, run))
   }
+  const approval =
+    asks && last?.status === 'waiting' ? await findApproval(deps.sql, runId) : undefined
+  if (approval) return toQuestion(approval)
   const statusUrl = `${automationUrl(deps.config, automation.automationId)}/status/${runId}`
   return toResult(last, { definition: automation.definition, runId, statusUrl, meta })
 }

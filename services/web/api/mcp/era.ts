@@ -9,7 +9,8 @@ const SESSION_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18']
 /** All that are spoken here. */
 export const VERSIONS: readonly string[] = [PER_REQUEST_VERSION, ...SESSION_VERSIONS]
 
-const PREFIX = 'io.modelcontextprotocol/'
+/** Of the names that MCP has in `_meta`. */
+export const PREFIX = 'io.modelcontextprotocol/'
 const VERSION_KEY = `${PREFIX}protocolVersion`
 const CAPABILITIES_KEY = `${PREFIX}clientCapabilities`
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/

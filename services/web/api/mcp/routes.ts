@@ -121,8 +121,8 @@ function inEra(result: Fields, era: Era, method: string): Fields {
   if (era === 'session') return result
   const isListed = method === 'tools/list' || method === 'server/discover'
   return {
-    ...result,
     resultType: 'complete',
+    ...result,
     ...(isListed && { ttlMs: 0, cacheScope: 'private' }),
   }
 }

@@ -56,6 +56,23 @@ export async function openNewClient(url: string, token: string): Promise<TestCli
   return toTestClient(client)
 }
 
+/** What a person enters in the form of a client, or how they leave it. */
+type Entered = { action: 'accept'; content: Record<string, string> } | { action: 'decline' }
+
+/** The same, with a person whom the client asks. */
+export async function openNewClientOf(
+  { url, token }: { url: string; token: string },
+  person: (question: string) => Entered,
+): Promise<TestClient> {
+  const client = new PerRequestClient(INFO, {
+    versionNegotiation: { mode: { pin: '2026-07-28' } },
+    capabilities: { elicitation: { form: {} } },
+  })
+  client.setRequestHandler('elicitation/create', ({ params }) => person(params.message))
+  await client.connect(new PerRequestTransport(new URL(url), headersOf(token)))
+  return toTestClient(client)
+}
+
 const toTestClient = (client: Client | PerRequestClient): TestClient => ({
   async listTools() {
     const tools = []

@@ -2,6 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import fc from 'fast-check'
+import * as v from 'valibot'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createStaticToken } from '../../../../../services/platform/automations/static-tokens.ts'
 import type { TokenScope } from '../../../../../services/platform/automations/token-limits.ts'
@@ -17,7 +18,7 @@ import { readObject } from '../../support/platform.ts'
 import type { Tenant } from '../../support/platform.ts'
 import { CLIENT, newCaller, openPlatformWithOauth } from '../../support/platform-with-oauth.ts'
 import type { PlatformWithOauth } from '../../support/platform-with-oauth.ts'
-import { openNewClient, openOldClient, takeRun } from './mcp-clients.ts'
+import { openNewClient, openNewClientOf, openOldClient, takeRun } from './mcp-clients.ts'
 import type { Told } from './mcp-clients.ts'
 
 const USAGE = { inputTokens: 1, outputTokens: 2 }
@@ -247,6 +248,129 @@ describe('a run that waits for a person', () => {
       result: { isError: false, _meta: { kickoff_id: run.id, status: 'waiting' } },
     })
     expect(JSON.stringify(await answer)).toContain(path)
+  })
+
+  const call = { name: 'acme-research', arguments: { topic: 'tides' } }
+
+  /** Lets the next run wait for a decision about the output of its task. */
+  async function park(output = 'Facts', step = 's'): Promise<string> {
+    const run = await takeRun(stage.sql)
+    await parkRun(stage.sql, run, { step: step.repeat(32), task: 'research', output })
+    return run.id
+  }
+
+  const decided = (runId: string) => stage.sql<
+    { decision: string | null; answer: string | null }[]
+  >`
+    select decision, answer from run_approvals where run_id = ${runId}`
+
+  it('asks the person behind a client of 2026-07-28, again and again', async () => {
+    const questions: string[] = []
+    const client = await openNewClientOf({ url, token }, (question) => {
+      questions.push(question)
+      const content = { decision: 'edit', text: `Changed ${questions.length}` }
+      return { action: 'accept', content }
+    })
+    const answer = client.callTool(call)
+    const runId = await park('Facts')
+    await park('More', 't')
+    await complete('The moon.')
+    expect(await answer).toMatchObject({
+      content: [{ type: 'text', text: 'The moon.' }],
+      _meta: { kickoff_id: runId },
+    })
+    expect(questions).toEqual([
+      expect.stringMatching(/about the output of the task research.*: reject\.\n\nFacts$/s),
+      expect.stringMatching(/\n\nMore$/),
+    ])
+    expect(await decided(runId)).toEqual([
+      { decision: 'edit', answer: 'Changed 1' },
+      { decision: 'edit', answer: 'Changed 2' },
+    ])
+    const [entry] = await stage.sql`
+      select actor_kind, action from audit_entries
+      where target_id = ${runId} and action ~ 'approval'`
+    expect(entry).toMatchObject({ actorKind: 'token', action: 'approval_decided' })
+    await client.close()
+  })
+
+  it('keeps waiting when that person declines', async () => {
+    const client = await openNewClientOf({ url, token }, () => ({ action: 'decline' }))
+    const answer = client.callTool(call)
+    const runId = await park()
+    expect(await answer).toMatchObject({ isError: false, _meta: { status: 'waiting' } })
+    expect(await decided(runId)).toEqual([{ decision: null, answer: null }])
+    await client.close()
+  })
+
+  const CAPABLE = {
+    ...PER_REQUEST,
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+  }
+  const askNew = (params: object, bearer = token) =>
+    ask(
+      'tools/call',
+      { ...call, ...params, _meta: CAPABLE },
+      {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'acme-research',
+        authorization: `Bearer ${bearer}`,
+      },
+    )
+  const accept = (content: object) => ({ decision: { action: 'accept', content } })
+  const stateOf = (state: object) => Buffer.from(JSON.stringify(state)).toString('base64url')
+
+  it('takes an answer that is sent twice once', async () => {
+    const asked = askNew({})
+    await park()
+    const { result } = v.parse(
+      v.object({ result: v.object({ requestState: v.string() }) }),
+      await asked,
+    )
+    const given = { ...result, inputResponses: accept({ decision: 'approve', text: '' }) }
+    const both = Promise.all([askNew(given), askNew(given)])
+    await complete('Once.')
+    const texts = (await both).map((each) => JSON.stringify(each))
+    expect(texts.every((each) => each.includes('Once.'))).toBe(true)
+    expect(await runs()).toHaveLength(1)
+  })
+
+  it.each([
+    ['text that is no decision', accept({ decision: 'perhaps' }), 'must be one of approve'],
+    ['no text to edit', accept({ decision: 'edit' }), 'required to edit'],
+    ['a field that no form has', accept({ decision: 'approve', user: 1 }), 'user'],
+  ])('refuses %s, and waits', async (_, inputResponses, text) => {
+    const asked = askNew({})
+    const runId = await park()
+    await asked
+    const requestState = stateOf({ run: runId, task: 'research' })
+    const answer = await askNew({ requestState, inputResponses })
+    expect(answer).toMatchObject({ result: { isError: true } })
+    expect(JSON.stringify(answer)).toContain(text)
+    expect(await decided(runId)).toEqual([{ decision: null, answer: null }])
+  })
+
+  it('takes no answer of another caller, about another run, or to a forged question', async () => {
+    const asked = askNew({})
+    const runId = await park()
+    await asked
+    const inputResponses = accept({ decision: 'approve' })
+    const other = await issue(stage.acme, {})
+    const requestState = stateOf({ run: runId, task: 'research' })
+    const answers = [
+      await askNew({ requestState, inputResponses }, other),
+      await askNew({ requestState: stateOf({ run: 'x', task: 'research' }), inputResponses }),
+      await askNew({ requestState: 'e30', inputResponses }),
+      await askNew({ requestState: 7, inputResponses }),
+      await askNew({ requestState: 'x'.repeat(200_000), inputResponses }),
+      await askNew({ requestState: stateOf({ run: runId, task: 'other' }), inputResponses }),
+    ]
+    for (const each of answers) expect(each).toMatchObject({ result: { isError: true } })
+    const rival = await askNew({ requestState, inputResponses }, await issue(stage.rival, {}))
+    expect(rival).toMatchObject({ error: { message: expect.stringContaining('no tool') } })
+    expect(await decided(runId)).toEqual([{ decision: null, answer: null }])
+    expect(await runs()).toHaveLength(1)
   })
 })
 

@@ -1,0 +1,80 @@
+import * as v from 'valibot'
+import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
+import type { Approval } from '../../../platform/runs/run-approvals.ts'
+import { isObject } from '../../../shared/is-object.ts'
+import type { Fields } from '../json-rpc.ts'
+import { metaOf, PREFIX } from './era.ts'
+import type { Era } from './era.ts'
+
+/** What is shown of what a person decides about; the whole of it is in the console. */
+const SHOWN_CHARACTERS = 8_000
+const STATE_CHARACTERS_MAX = 4_000
+const KEY = 'decision'
+
+/** What a person is asked for: three ways to decide, and a text with two of them. */
+const REQUESTED = {
+  type: 'object',
+  properties: {
+    decision: { type: 'string', title: 'Decision', enum: DECISIONS },
+    text: {
+      type: 'string',
+      title: 'Text',
+      description:
+        'To edit: what counts instead; for a call, its arguments as JSON. To reject: why.',
+    },
+  },
+  required: ['decision'],
+}
+
+const asked = v.object({ run: v.string(), task: v.string(), call: v.optional(v.string()) })
+/** The question that was asked. The client carries it: it says nothing that is trusted. */
+type Asked = v.InferOutput<typeof asked>
+
+/** Whether the person behind the client can be asked (2026-07-28, elicitation in a form). */
+export function canAsk(era: Era, params: Fields): boolean {
+  const { [`${PREFIX}clientCapabilities`]: capabilities } = metaOf(params)
+  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined
+  if (era !== 'per-request' || !isObject(elicitation)) return false
+  return isObject(elicitation['form']) || elicitation['url'] === undefined
+}
+
+/** Returns the result that asks for the decision for which a run waits. */
+export function toQuestion(approval: Approval): Fields {
+  const { runId, task, call } = approval
+  const state: Asked = { run: runId, task, ...(call && { call: call.id }) }
+  const params = { mode: 'form', message: questionOf(approval), requestedSchema: REQUESTED }
+  return {
+    resultType: 'input_required',
+    inputRequests: { [KEY]: { method: 'elicitation/create', params } },
+    requestState: Buffer.from(JSON.stringify(state)).toString('base64url'),
+  }
+}
+
+function questionOf({ task, call, proposed, decideBy, undecided }: Approval): string {
+  const about = call
+    ? `the call ${call.name} of the task ${task}`
+    : `the output of the task ${task}`
+  const cut = proposed.length > SHOWN_CHARACTERS ? '\n… The console has all of it.' : ''
+  const until = `Undecided until ${decideBy.toISOString()}, it counts as: ${undecided}.`
+  const shown = proposed.slice(0, SHOWN_CHARACTERS)
+  return `A run waits for a decision about ${about}. ${until}\n\n${shown}${cut}`
+}
+
+/**
+ * Reads which question a request answers, and the decision as `POST …/resume` takes it, undefined
+ * where the person made none. Returns undefined for what is no answer to a question of ours.
+ */
+export function readAnswer({ requestState, inputResponses }: Fields) {
+  const isText = typeof requestState === 'string' && requestState.length <= STATE_CHARACTERS_MAX
+  const text = isText ? Buffer.from(requestState, 'base64url').toString('utf8') : ''
+  const state = v.safeParse(v.pipe(v.string(), v.parseJson(), asked), text)
+  if (!state.success) return undefined
+  const { run, task, call } = state.output
+  const response = isObject(inputResponses) ? inputResponses[KEY] : undefined
+  const isAccepted = isObject(response) && response['action'] === 'accept'
+  const content = isAccepted && isObject(response['content']) ? response['content'] : undefined
+  // Forms send what was left empty as an empty text.
+  const { text: given, ...decision } = content ?? {}
+  const written = given === '' && decision['decision'] !== 'edit' ? {} : { text: given }
+  return { runId: run.toLowerCase(), body: content && { ...decision, ...written, task, call } }
+}
