@@ -39,6 +39,7 @@ const PATHS = {
     'M14.8 12.3a4.6 4.6 0 0 1 2.7 4.2"/>',
   package:
     '<path d="M10 2.8 16.5 6v8L10 17.2 3.5 14V6z"/><path d="M3.5 6 10 9.2 16.5 6M10 9.2v8"/>',
+  menu: '<path d="M3 5.5h14M3 10h14M3 14.5h14"/>',
   check: '<path d="m4 10.5 4 4 8-9"/>',
 } as const
 

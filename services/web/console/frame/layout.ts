@@ -87,9 +87,12 @@ export function page(frame: Frame, body: Html): Html {
       <div class="frame">
         <header class="side">
           <div class="side-inner">
+            <button class="menu-button" type="button" popovertarget="main-menu">
+              ${icon('menu')}<span class="unseen">Menu</span>${waiting(session)}
+            </button>
             <a class="brand" href="/">${mark()}<span>Crew Platform</span></a>
             <a class="find" href="/find" data-palette>${icon('search')}<span>Search</span></a>
-            <nav aria-label="Main">
+            <nav id="main-menu" aria-label="Main" popover>
               ${entriesFor(session).map(
                 (entry) =>
                   html`${entry.group ? html`<span class="group">${entry.group}</span>` : ''}<a
@@ -110,7 +113,7 @@ export function page(frame: Frame, body: Html): Html {
   )
 }
 
-/** How many approvals wait, in the navigation. */
+/** How many approvals wait, in the navigation and on the button that opens it on a phone. */
 const waiting = ({ approvals }: Session): Html | string =>
   approvals === 0
     ? ''
@@ -159,8 +162,6 @@ function shell({ title, scripts = [], goTo, isCompact = false }: Head, body: Htm
       </body>
     </html>`
 }
-
-/** The script of the console opens its palette in place of the page. */
 
 const mark = (): Html =>
   html`<img class="mark" src="${getAssets().icon.path}" alt="" width="28" height="28" />`

@@ -91,4 +91,22 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     )
     await page.context().close()
   })
+
+  it('the menu of a small screen opens over the page, without scripts as well', async () => {
+    for (const javaScriptEnabled of [true, false]) {
+      const size = { viewport: { width: 390, height: 740 }, javaScriptEnabled }
+      const page = await site.open(site.platform.acme, size)
+      await page.goto(`${site.service.url}/executions`)
+      const entry = page.getByRole('link', { name: 'Tool packages' })
+      expect(await entry.isVisible()).toBe(false)
+      await page.getByRole('button', { name: 'Menu' }).click()
+      expect(await entry.isVisible()).toBe(true)
+      await page.keyboard.press('Escape')
+      expect(await entry.isVisible()).toBe(false)
+      await page.getByRole('button', { name: 'Menu' }).click()
+      await entry.click()
+      await page.getByRole('heading', { name: 'Tool packages', level: 1 }).waitFor()
+      await page.context().close()
+    }
+  })
 })
