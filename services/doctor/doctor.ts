@@ -6,6 +6,8 @@ import { BUNDLE_USAGE, readBundleOptions } from './bundle/options.ts'
 import type { BundleCommand } from './bundle/options.ts'
 import { compareKeys } from './compare-keys.ts'
 import type { KeyComparison } from './compare-keys.ts'
+import { runFix } from './fixes/command.ts'
+import { FIX_USAGE, readFixOptions } from './fixes/options.ts'
 import { compareWithLastGood } from './last-good.ts'
 import type { Difference } from './last-good.ts'
 import { readOptions, USAGE } from './options.ts'
@@ -39,7 +41,13 @@ export async function runDoctor(
 ): Promise<DoctorResult> {
   const [first, ...rest] = args
   const isBundle = first === 'bundle'
+  const isFix = !isBundle && args.includes('--fix')
   try {
+    if (isFix) {
+      const fix = readFixOptions(args, env)
+      if (!fix) return { exitCode: EXIT.ok, stdout: FIX_USAGE, stderr: '' }
+      return { ...(await runFix(fix, env, surroundings)), stderr: '' }
+    }
     if (isBundle) return await bundle(readBundleOptions(rest, env), env)
     const command = readOptions(args, env)
     if (!command) return { exitCode: EXIT.ok, stdout: USAGE, stderr: '' }
@@ -53,7 +61,7 @@ export async function runDoctor(
     return await report(command, waiting, surroundings)
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown
-    const usage = isBundle ? BUNDLE_USAGE : USAGE
+    const usage = isBundle ? BUNDLE_USAGE : isFix ? FIX_USAGE : USAGE
     return { exitCode: EXIT.misused, stdout: '', stderr: `${thrown.message}\n\n${usage}` }
   }
 }

@@ -1,9 +1,10 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import * as v from 'valibot'
-import { AppError, toError } from '../shared/errors.ts'
+import { toError } from '../shared/errors.ts'
 import { compareReports } from './changes.ts'
 import type { Changes } from './changes.ts'
+import { wrong } from './option-values.ts'
 import { doctorReport } from './report.ts'
 import type { DoctorReport } from './report.ts'
 
@@ -57,5 +58,3 @@ async function keep(file: string, report: DoctorReport): Promise<void> {
 
 const isAbsent = (thrown: unknown): boolean =>
   thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT'
-
-const wrong = (message: string): AppError => new AppError('invalid_request', message)

@@ -1,9 +1,8 @@
-import { parseArgs } from 'node:util'
 import type { EnvSource } from '../shared/env.ts'
-import { AppError, toError } from '../shared/errors.ts'
 import type { AskOptions } from './ask.ts'
 import { CLUSTER_OPTIONS } from './kubernetes/cluster.ts'
 import type { ClusterOptions } from './kubernetes/cluster.ts'
+import { parseOptions, readList, readSeconds, readToken, readUrl, wrong } from './option-values.ts'
 import type { Selection } from './selection.ts'
 
 const WAIT_SECONDS = 300
@@ -17,11 +16,13 @@ export const USAGE = `Usage: npm run doctor -- --url <base URL> [options]
        npm run doctor -- --plan '10M spans/day, 5 runs/s, 90 days' [options]
        npm run doctor -- --from-now [options]
        npm run doctor -- bundle [options]
+       npm run doctor -- --fix --url <base URL> [options]
        node doctor.mjs …
 
 Asks a platform for its diagnostic report. In a pod of web it asks that pod without any option.
 With --pre it checks, before an installation, what the installation needs. With --plan it prints
-the values for a load. \`bundle\` collects what helpers need to see; bundle --help has its options.
+the values for a load. \`bundle\` collects what helpers need to see, and --fix fixes what has a
+command for it; bundle --help and --fix --help have their options.
 
   --url <URL>          Where the platform is, such as https://platform.example.com.
   --pods <URL,URL,…>   Asks each pod of web directly instead, and compares their OAuth keys.
@@ -145,11 +146,7 @@ type Given = ReturnType<typeof parse>
 
 function parse(args: readonly string[]) {
   const filled = args.map((arg) => (arg === '--wait' ? `--wait=${WAIT_SECONDS}` : arg))
-  try {
-    return parseArgs({ args: filled, options: OPTIONS, allowPositionals: false }).values
-  } catch (thrown) {
-    throw wrong(toError(thrown).message)
-  }
+  return parseOptions(filled, OPTIONS)
 }
 
 function readCommon(given: Given, timeoutSeconds: number): ReportOptions {
@@ -192,8 +189,7 @@ function readPlan(given: Given): PlanCommand {
 }
 
 function readAsk(given: Given, env: EnvSource): AskCommand {
-  const token = given.token ?? env['PLATFORM_DEBUG_TOKEN'] ?? ''
-  if (!token) throw wrong('No token is given. Set PLATFORM_DEBUG_TOKEN, or pass --token.')
+  const token = readToken(given.token, env)
   const pods = readList(given.pods)
   if (pods.length > 0 && given.diff !== undefined) {
     throw wrong('--diff compares one report: pass --url instead of --pods.')
@@ -208,28 +204,6 @@ function readAsk(given: Given, env: EnvSource): AskCommand {
   }
 }
 
-function readSeconds(name: string, text: string, max: number): number {
-  const seconds = Number(text)
-  if (seconds > 0 && seconds <= max) return seconds
-  throw wrong(`--${name} takes seconds between 0 and ${max}, not "${text}".`)
-}
-
-const readList = (text = ''): readonly string[] =>
-  text
-    .split(',')
-    .map((each) => each.trim())
-    .filter(Boolean)
-
 /** The address of the pod that this program runs in; empty outside of a pod of web. */
 const ownAddress = ({ POD_NAME, PORT }: EnvSource): string =>
   POD_NAME && PORT ? `http://127.0.0.1:${PORT}` : ''
-
-function readUrl(text: string): string {
-  if (text === '') throw wrong('No address is given: pass --url, or --pods.')
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
-    throw wrong(`"${text}" is no address. It begins with http:// or https://.`)
-  }
-  return text.replace(/\/+$/, '')
-}
-
-const wrong = (message: string): AppError => new AppError('invalid_request', message)

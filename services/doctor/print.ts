@@ -62,7 +62,10 @@ function printRemedy({ code, remediation }: Readonly<Record<string, unknown>>): 
 const warning = v.object({ code: v.string(), message: v.string(), remediation: v.string() })
 const warned = v.object({ warnings: v.array(warning) })
 
-function warningsOf(details: Record<string, unknown>): readonly v.InferOutput<typeof warning>[] {
+/** Reads the warnings of a component. */
+export function warningsOf(
+  details: Record<string, unknown>,
+): readonly v.InferOutput<typeof warning>[] {
   const parsed = v.safeParse(warned, details)
   return parsed.success ? parsed.output.warnings : []
 }
@@ -99,7 +102,7 @@ export function printDifference({ since, changes, isComplete, isKept }: Differen
   return `\n${[head, ...lines, ...none, ...more, ...(kept ? [kept] : [])].join('\n')}\n`
 }
 
-/** Without the characters that a terminal obeys: names and errors come from elsewhere. */
-function plain(text: string): string {
+/** Takes out what a terminal obeys: names and errors come from elsewhere. */
+export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
 }

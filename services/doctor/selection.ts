@@ -1,5 +1,5 @@
-import { AppError } from '../shared/errors.ts'
 import { didYouMean } from '../shared/closest.ts'
+import { wrong } from './option-values.ts'
 import { verdictOf } from './report.ts'
 import type { Answer, DoctorReport } from './report.ts'
 
@@ -41,5 +41,3 @@ function selectFrom(report: DoctorReport, selection: Selection): DoctorReport {
 /** Leaves the selected components in an answer. Raises `invalid_request` for an unknown name. */
 export const selectFromAnswer = (answer: Answer, selection: Selection): Answer =>
   answer.report ? { url: answer.url, report: selectFrom(answer.report, selection) } : answer
-
-const wrong = (message: string): AppError => new AppError('invalid_request', message)

@@ -11,6 +11,8 @@ export interface Surroundings {
   /** Says to people how things go. */
   readonly say: (text: string) => void
   readonly sleep: (ms: number) => Promise<void>
+  /** Asks a person yes or no; absent where there is no terminal. */
+  readonly confirm?: ((question: string) => Promise<boolean>) | undefined
   /** Milliseconds since any moment. */
   readonly now: () => number
 }

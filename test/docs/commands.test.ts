@@ -76,7 +76,7 @@ function checkNpm([first = '', ...words]: Command): string[] {
 /** Scripts whose first word may be a command with a help of its own. */
 const WITH_COMMANDS: Readonly<Record<string, RegExp>> = {
   collector: /^[a-z]/,
-  doctor: /^bundle$/,
+  doctor: /^(bundle|--fix)$/,
   'test:long': /^[a-z]/,
 }
 

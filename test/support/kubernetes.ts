@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -92,7 +93,8 @@ function withData({ stringData, ...patch }: StoredObject): StoredObject {
 }
 
 /** Services, pods and the like of one namespace. */
-const isCollection = (path: string): boolean => /\/namespaces\/[^/]+\/(services|pods)$/.test(path)
+const isCollection = (path: string): boolean =>
+  /\/namespaces\/[^/]+\/(services|pods|jobs|deployments)$/.test(path)
 
 function answer(response: ServerResponse, code: number, body: unknown): true {
   response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -143,6 +145,9 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     if (stub.intercept(call, response)) return
     if (call.contentType === 'application/apply-patch+yaml')
       return applied(path, call.body, response)
+    if (method === 'POST' && isCollection(path)) {
+      return created(path, call.body as StoredObject, response)
+    }
     respond(path, call, response)
   }
 
@@ -153,6 +158,24 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     else if (log !== undefined) response.writeHead(200).end(log)
     else if (isCollection(path)) listed(call.path, response)
     else handleObject(path, call, response)
+  }
+
+  function created(path: string, body: StoredObject, response: ServerResponse): void {
+    const name = String(body.metadata['name'])
+    if (stub.objects.has(`${path}/${name}`)) {
+      const message = `${path.split('/').at(-1)} "${name}" already exists`
+      return void answer(response, 409, status(409, 'AlreadyExists', message))
+    }
+    const creationTimestamp = new Date().toISOString()
+    const metadata = {
+      ...body.metadata,
+      uid: randomUUID(),
+      creationTimestamp,
+      resourceVersion: '1',
+    }
+    const object = { ...body, metadata }
+    stub.objects.set(`${path}/${name}`, object)
+    answer(response, 201, object)
   }
 
   function listed(url: string, response: ServerResponse): void {
@@ -188,6 +211,9 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     }
     const merged = merge(object, withData(patch)) as StoredObject
     merged.metadata['resourceVersion'] = String(Number(object.metadata['resourceVersion']) + 1)
+    const { generation } = object.metadata
+    const isSame = JSON.stringify(object['spec']) === JSON.stringify(merged['spec'])
+    if (generation !== undefined && !isSame) merged.metadata['generation'] = Number(generation) + 1
     stub.objects.set(path, merged)
     answer(response, 200, merged)
   }

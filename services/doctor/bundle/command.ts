@@ -1,20 +1,13 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import * as v from 'valibot'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { readEnv } from '../../shared/env.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
-import {
-  databaseAddress,
-  databaseEnv,
-  parseAddress,
-  postgresUrl,
-} from '../../shared/postgres/address.ts'
 import { isSecretName } from '../../shared/redact.ts'
 import { writeTar } from '../../shared/tar/write-tar.ts'
 import type { TarFile } from '../../shared/tar/write-tar.ts'
+import { readDatabases } from '../databases.ts'
 import { openCluster } from '../kubernetes/cluster.ts'
 import { createCollection } from './collection.ts'
 import type { Collection } from './collection.ts'
@@ -31,8 +24,6 @@ interface Bundle {
   /** False if nothing at all could be read. */
   readonly hasContent: boolean
 }
-
-const addresses = v.object({ ...databaseEnv, COLLECTOR_DATABASE_URL: v.optional(postgresUrl) })
 
 /**
  * Collects what helpers need to see of an installation, whatever of it works, and writes it as an
@@ -62,12 +53,10 @@ export async function makeBundle(command: BundleCommand, env: EnvSource): Promis
 
 async function collectDatabases(env: EnvSource, collection: Collection): Promise<void> {
   await collection.part('the databases', async () => {
-    const read = readEnv(addresses, env)
-    if (read.DATABASE_URL || read.DB_HOST) {
-      await collectDatabase('main', databaseAddress(read), collection)
-    } else collection.note('the main database', 'neither DATABASE_URL nor DB_HOST is set')
-    const traces = read.COLLECTOR_DATABASE_URL
-    if (traces) await collectDatabase('collector', parseAddress(traces), collection)
+    const { main, traces } = readDatabases(env)
+    if (main) await collectDatabase('main', main, collection)
+    else collection.note('the main database', 'neither DATABASE_URL nor DB_HOST is set')
+    if (traces) await collectDatabase('collector', traces, collection)
     else collection.note("the collector's database", 'COLLECTOR_DATABASE_URL is not set')
   })
 }

@@ -1,9 +1,8 @@
-import { parseArgs } from 'node:util'
 import type { EnvSource } from '../../shared/env.ts'
-import { AppError, toError } from '../../shared/errors.ts'
 import type { AskOptions } from '../ask.ts'
 import { CLUSTER_OPTIONS } from '../kubernetes/cluster.ts'
 import type { ClusterOptions } from '../kubernetes/cluster.ts'
+import { parseOptions, readUrl } from '../option-values.ts'
 
 const TIMEOUT_MS = 15_000
 
@@ -48,10 +47,6 @@ export function readBundleOptions(
 ): BundleCommand | undefined {
   const given = parse(args)
   if (given.help) return undefined
-  const { url } = given
-  if (url !== undefined && !(/^https?:\/\//.test(url) && URL.canParse(url))) {
-    throw wrong(`"${url}" is no address. It begins with http:// or https://.`)
-  }
   return {
     kind: 'bundle',
     out: given.out,
@@ -61,7 +56,7 @@ export function readBundleOptions(
     hasCluster: !given['no-cluster'],
     crewNamespace: given.crews,
     hasCrewLogs: given['crew-logs'] ?? false,
-    url: url?.replace(/\/+$/, ''),
+    url: given.url === undefined ? undefined : readUrl(given.url),
     data: given.data,
     token: env['PLATFORM_DEBUG_TOKEN'] ?? '',
     timeoutMs: TIMEOUT_MS,
@@ -79,11 +74,5 @@ function parse(args: readonly string[]) {
     data: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   } as const
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: false }).values
-  } catch (thrown) {
-    throw wrong(toError(thrown).message)
-  }
+  return parseOptions(args, options)
 }
-
-const wrong = (message: string): AppError => new AppError('invalid_request', message)

@@ -3,8 +3,9 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { parse } from 'yaml'
 import type { EnvSource } from '../../shared/env.ts'
-import { AppError, toError } from '../../shared/errors.ts'
+import { toError } from '../../shared/errors.ts'
 import type { KubernetesCredentials, KubernetesLogin } from '../../shared/kubernetes/client.ts'
+import { wrong } from '../option-values.ts'
 import { execSettings, runExecPlugin } from './exec-plugin.ts'
 import type { PluginPlace } from './exec-plugin.ts'
 
@@ -190,5 +191,3 @@ async function readNear(directory: string, file: string): Promise<string> {
     throw wrong(`The kubeconfig names ${path}: ${toError(thrown).message}`)
   })
 }
-
-const wrong = (message: string): AppError => new AppError('invalid_request', message)

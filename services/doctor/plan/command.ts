@@ -1,17 +1,10 @@
 import { connect } from 'node:tls'
-import * as v from 'valibot'
 import { stringify } from 'yaml'
 import { deadline } from '../../shared/deadline.ts'
-import { readEnv } from '../../shared/env.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { amountOn, growthOf } from '../../shared/growth.ts'
-import {
-  databaseAddress,
-  databaseEnv,
-  parseAddress,
-  postgresUrl,
-} from '../../shared/postgres/address.ts'
+import { readDatabases } from '../databases.ts'
 import type { PlanCommand } from '../options.ts'
 import { readValues } from '../preflight/values.ts'
 import type { ChartValues } from '../preflight/values.ts'
@@ -31,8 +24,6 @@ const DAY_SECONDS = 86_400
 /** A plan of now is for the load in a quarter of a year. */
 const HORIZON_DAYS = 90
 const CERTIFICATE_MS = 5000
-
-const addresses = v.object({ ...databaseEnv, COLLECTOR_DATABASE_URL: v.optional(postgresUrl) })
 
 interface Reading {
   readonly seen: Seen
@@ -63,12 +54,10 @@ export async function makePlan(command: PlanCommand, env: EnvSource): Promise<st
 }
 
 async function readInstallation(command: PlanCommand, env: EnvSource): Promise<Reading> {
-  const given = readEnv(addresses, env)
-  const main = given.DATABASE_URL || given.DB_HOST ? databaseAddress(given) : undefined
-  const own = given.COLLECTOR_DATABASE_URL
+  const databases = readDatabases(env)
   const [runs, traces, certificate] = await Promise.all([
-    readSeen('the main database', main, readRuns),
-    readSeen('the trace database', own === undefined ? undefined : parseAddress(own), readTraces),
+    readSeen('the main database', databases.main, readRuns),
+    readSeen('the trace database', databases.traces, readTraces),
     readCertificate(command.url),
   ])
   return {

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
 import { parse } from 'yaml'
 import { quantity } from '../../shared/env.ts'
-import { AppError, toError } from '../../shared/errors.ts'
+import { toError } from '../../shared/errors.ts'
+import { wrong } from '../option-values.ts'
 
 const text = (standard = '') => v.optional(v.nullable(v.string(), ''), standard)
 const object = <Entries extends v.ObjectEntries>(entries: Entries) =>
@@ -90,5 +91,3 @@ function merge(under: unknown, over: unknown): unknown {
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const wrong = (message: string): AppError => new AppError('invalid_request', message)

@@ -1,3 +1,5 @@
+import { fixSentence } from '../../shared/fixable-codes.ts'
+import type { FixableCode } from '../../shared/fixable-codes.ts'
 import type { WebConfig } from '../env.ts'
 import type { Condition, DeploymentRow } from './kubernetes/deployment-row.ts'
 
@@ -44,6 +46,8 @@ interface Troubled {
   readonly rows: readonly Pick<DeploymentRow, 'name' | 'condition'>[]
   /** The sentences that bring back those that do not exist. */
   readonly install: string
+  /** Whose fix is named where it can do something. */
+  readonly code: FixableCode
 }
 
 /** The remedies of a Deployment; those of which many may be missing stand once. */
@@ -65,7 +69,7 @@ const REMEDIES: Readonly<Record<Condition, (flag: string, name: string) => strin
 }
 
 /** Says what to do about Deployments, about each by its condition. */
-export function remedyForDeployments({ namespace, rows, install }: Troubled): string {
+export function remedyForDeployments({ namespace, rows, install, code }: Troubled): string {
   const has = (...conditions: readonly Condition[]): boolean =>
     rows.some(({ condition }) => conditions.includes(condition))
   const each = rows.map(({ name, condition }) => REMEDIES[condition](`-n ${namespace}`, name))
@@ -73,6 +77,7 @@ export function remedyForDeployments({ namespace, rows, install }: Troubled): st
     has('missing') ? install : '',
     ...each,
     has('unready', 'stuck') ? IMAGES_REMEDY : '',
+    has('scaled_to_zero') ? fixSentence(code).trim() : '',
   ]
   return texts.filter(Boolean).join(' ')
 }

@@ -57,7 +57,8 @@ export async function checkRights(context: PreflightContext): Promise<Result> {
   return failed('rights_missing', error, { details })
 }
 
-async function isAllowed({ call }: Cluster, right: Right): Promise<boolean | Result> {
+/** Asks the cluster whether the login has a right; a failure where it does not say. */
+export async function isAllowed({ call }: Cluster, right: Right): Promise<boolean | Result> {
   const result = await call({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',

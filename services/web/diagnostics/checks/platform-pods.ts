@@ -28,6 +28,8 @@ const failures = declareCodes({
     `follows. ${INSTALL_CHART}`,
 })
 
+const REMEDY = { install: INSTALL_CHART, code: 'deployments_unready' } as const
+
 const ROLLOUT_WARNINGS = declareCodes({
   rollout_stuck:
     'The events of its pods say why. ' +
@@ -99,7 +101,7 @@ function toFinding(
   const details = withWarnings({ namespace, deployments: rows }, warnings)
   const down = rows.filter((row) => !isWell(row))
   if (down.length === 0) return passed({ details })
-  const remediation = remedyForDeployments({ namespace, rows: down, install: INSTALL_CHART })
+  const remediation = remedyForDeployments({ ...REMEDY, namespace, rows: down })
   const surging = down.filter(({ condition }) => condition === 'surging')
   const fewer = down.filter((row) => !surging.includes(row))
   const errors = [countError('fewer', fewer), countError('more', surging)].filter(Boolean)
@@ -114,7 +116,7 @@ const warnOfRollout = (namespace: string, row: DeploymentRow): Warning =>
   warning(
     {
       ...ROLLOUT_WARNINGS.rollout_stuck,
-      remediation: remedyForDeployments({ namespace, rows: [row], install: INSTALL_CHART }),
+      remediation: remedyForDeployments({ ...REMEDY, namespace, rows: [row] }),
     },
     `the rollout of ${row.name} is stuck: ${row.message.replace(/\.$/, '')}`,
   )

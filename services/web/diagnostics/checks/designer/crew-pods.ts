@@ -118,6 +118,7 @@ function unready(crews: readonly Crew[], namespace: string): readonly LayerFailu
   const remediation = remedyForDeployments({
     namespace,
     rows: down.map(({ row }) => row),
+    code: 'crew_pods_unready',
     install:
       `${INSTALL_CREWS}. ` + 'That also moves them after k8s_namespace_isolation was switched.',
   })
