@@ -9,8 +9,9 @@ import type { Completion } from '../shared/models/llm-answer.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
 import { stepFailure } from './steps.ts'
 import type { ActContext, Steps } from './steps.ts'
-import { callTool, readCall } from './tools/call-tool.ts'
+import { readCall } from './tools/call-tool.ts'
 import type { AskedCall, ReadCall } from './tools/call-tool.ts'
+import { converse } from './tools/converse.ts'
 import type { CrewTool, ToolAnswer } from './tools/tool.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
@@ -219,7 +220,7 @@ const requestOf = (call: OneCall): StepRequest | undefined =>
     : { tool: call.tool.name, arguments: call.arguments }
 
 async function answerTo(
-  { toolbox, steps }: AgentRun,
+  { toolbox, steps, place }: AgentRun,
   call: OneCall,
   { idempotencyKey, signal, path, step }: ActContext & { readonly path: readonly string[] },
 ): Promise<ToolAnswer> {
@@ -235,7 +236,8 @@ async function answerTo(
     return steps.park({ type: 'run_requested', step, automation, inputs: call.arguments })
   }
   const one = { arguments: call.arguments, idempotencyKey, signal, path }
-  return callTool(call.tool, one, toolbox.secrets)
+  const { secrets } = toolbox
+  return converse(steps, { tool: call.tool, call: one, task: place.task, secrets })
 }
 
 function report(

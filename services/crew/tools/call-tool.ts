@@ -2,7 +2,8 @@ import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { problemsUnder } from '../../shared/json-schema.ts'
-import type { CrewTool, ToolAnswer, ToolArguments, ToolCall } from './tool.ts'
+import { toolError } from './tool.ts'
+import type { CrewTool, ToolAnswer, ToolArguments, ToolCall, ToolPause } from './tool.ts'
 
 /** A call that a model asks for. */
 export interface AskedCall {
@@ -44,6 +45,12 @@ function parse(text: string): unknown {
   }
 }
 
+/** How long a call may take, and what no text may have. */
+interface CallLimits {
+  readonly timeoutMs: number
+  readonly secrets: () => readonly string[]
+}
+
 /**
  * Calls a tool within its time. A call that fails is an answer too, which the model gets to see;
  * raises the reason of the signal only. Secrets that a service repeats are left out.
@@ -51,14 +58,15 @@ function parse(text: string): unknown {
 export async function callTool(
   tool: CrewTool,
   call: ToolCall,
-  secrets: () => readonly string[],
-): Promise<ToolAnswer> {
-  const { name, timeoutMs } = tool
+  { timeoutMs, secrets }: CallLimits,
+): Promise<ToolAnswer | ToolPause> {
+  const { name } = tool
   if (tool.hasSteps) return tool.call(call)
   try {
     const answered = await deadline({ name, timeoutMs, signal: call.signal }, (signal) =>
       tool.call({ ...call, signal }),
     )
+    if (!('text' in answered)) return pauseWithout(answered, secrets())
     return { ...answered, text: withoutSecrets(answered.text, secrets()) }
   } catch (thrown) {
     call.signal.throwIfAborted()
@@ -66,10 +74,24 @@ export async function callTool(
   }
 }
 
-function describe(thrown: unknown, { name, timeoutMs }: CrewTool): string {
+/** What a person is asked, and what is kept. A state goes back as it was, or not at all. */
+function pauseWithout(pause: ToolPause, secrets: readonly string[]): ToolPause {
+  const { requestState, taskId } = pause
+  const kept = [requestState, taskId].join(' ')
+  if (withoutSecrets(kept, secrets) !== kept) {
+    throw toolError('The server repeats the access token in what it wants to have back.')
+  }
+  return JSON.parse(withoutSecrets(JSON.stringify(pause), secrets)) as ToolPause
+}
+
+/** Says that a call was given up. */
+export const tookTooLong = ({ name, timeoutMs }: CrewTool): string =>
+  `${name} did not answer within ${timeoutMs / 1000} s and was given up.`
+
+function describe(thrown: unknown, tool: CrewTool): string {
+  const { name } = tool
   if (thrown instanceof AppError) {
-    if (thrown.code !== 'timeout') return thrown.message
-    return `${name} did not answer within ${timeoutMs / 1000} s and was given up.`
+    return thrown.code === 'timeout' ? tookTooLong(tool) : thrown.message
   }
   return `${name} cannot be reached: ${reasonOf(thrown)}.`
 }

@@ -2,17 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PinnedTool, ToolOf } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { openMcpSession } from '../../shared/mcp/client.ts'
-import type { McpSession } from '../../shared/mcp/client.ts'
+import { ANSWERING, openMcpSession } from '../../shared/mcp/client.ts'
+import type { McpOutcome, McpSession } from '../../shared/mcp/client.ts'
 import type { McpToolResult } from '../../shared/mcp/messages.ts'
 import { readAddress } from '../../shared/outgoing/address.ts'
 import { documentText } from './document-answer.ts'
 import { cutResult, toolError } from './tool.ts'
-import type { CrewTool, ToolAnswer } from './tool.ts'
+import type { CrewTool, ToolAnswer, ToolCall } from './tool.ts'
 import { timeoutMsOf, tokenOf } from './tool-deps.ts'
 import type { ToolDeps } from './tool-deps.ts'
 
 const RESPONSE_BYTES_MAX = 4_194_304
+const CANCEL_MS = 2000
 
 /** Opens a session with the server of an MCP tool, for one run. */
 export const openServer = (deps: ToolDeps, tool: ToolOf<'mcp'>): McpSession =>
@@ -21,6 +22,7 @@ export const openServer = (deps: ToolDeps, tool: ToolOf<'mcp'>): McpSession =>
     token: () => tokenOf(deps, tool.connection),
     guard: deps.guard,
     eras: deps.eras,
+    capabilities: ANSWERING,
     responseBytesMax: RESPONSE_BYTES_MAX,
   })
 
@@ -44,15 +46,40 @@ export function createMcpTool(
     description: pinned.description ?? '',
     parameters: pinned.input_schema,
     timeoutMs: timeoutMsOf(tool),
-    async call({ arguments: given, idempotencyKey, signal }) {
-      await refuseChange(session, pinned, signal)
-      const meta = { 'idempotency-key': idempotencyKey }
-      const { name: own, input_schema: inputSchema } = pinned
-      const call = { name: own, arguments: given, inputSchema, meta }
-      const result = await session.callTool(call, signal)
-      return toAnswer(result, (given) => documentText(given, deps.readDocument, signal))
+    server: new URL(tool.url).host,
+    async call(call) {
+      const { signal } = call
+      const outcome = await ask(session, pinned, call)
+      if (!('result' in outcome)) return outcome
+      return toAnswer(outcome.result, (given) => documentText(given, deps.readDocument, signal))
     },
+    cancel: (taskId) => session.cancelTask(taskId, AbortSignal.timeout(CANCEL_MS)),
   }
+}
+
+/** Calls a tool, calls it again with what it asked for, or asks for the task that it began. */
+async function ask(
+  session: McpSession,
+  pinned: PinnedTool,
+  { arguments: given, idempotencyKey, signal, from = {} }: ToolCall,
+): Promise<McpOutcome> {
+  const { taskId, pollMs, responses: inputResponses, requestState, answered = [] } = from
+  if (taskId === undefined) {
+    await refuseChange(session, pinned, signal)
+    const meta = { 'idempotency-key': idempotencyKey }
+    const { name, input_schema: inputSchema } = pinned
+    const call = { name, arguments: given, inputSchema, meta, inputResponses, requestState }
+    return session.callTool(call, signal)
+  }
+  if (inputResponses) {
+    await session.answerTask(taskId, inputResponses, signal)
+    return { taskId, pollMs }
+  }
+  const outcome = await session.pollTask(taskId, signal)
+  if ('result' in outcome || !outcome.questions) return outcome
+  // What was answered may be asked for until the server has taken note.
+  const open = Object.entries(outcome.questions).filter(([key]) => !answered.includes(key))
+  return { ...outcome, questions: open.length > 0 ? Object.fromEntries(open) : undefined }
 }
 
 /**

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import type { JsonSchema } from '../../shared/json-schema.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Steps } from '../steps.ts'
@@ -12,6 +13,31 @@ export interface ToolAnswer {
   readonly isError: boolean
 }
 
+/** What a service wants before it answers a call: nothing of a task that it gave up. */
+export const toolPause = v.object({
+  /** Answers of a person, by its keys. */
+  questions: v.optional(
+    v.record(
+      v.string(),
+      v.object({ message: v.string(), schema: v.record(v.string(), v.unknown()) }),
+    ),
+  ),
+  /** What it wants back as it was. */
+  requestState: v.optional(v.string()),
+  /** Time: it is asked again for its task. */
+  taskId: v.optional(v.string()),
+  pollMs: v.optional(v.number()),
+})
+/** What a service wants before it answers a call. */
+export type ToolPause = v.InferOutput<typeof toolPause>
+
+/** The pause after which a call continues, and what was answered. */
+export interface Resumed extends ToolPause {
+  readonly responses?: Readonly<Record<string, unknown>> | undefined
+  /** The keys of all questions of the task that were answered. */
+  readonly answered?: readonly string[] | undefined
+}
+
 /** The arguments of a call, which are valid under the schema of its tool. */
 export type ToolArguments = Readonly<Record<string, unknown>>
 
@@ -23,6 +49,8 @@ export interface ToolCall {
   /** The path of its step. */
   readonly path: readonly string[]
   readonly signal: AbortSignal
+  /** @default the call begins */
+  readonly from?: Resumed | undefined
 }
 
 /** A call that a model asks for, and where. */
@@ -56,8 +84,12 @@ export interface CrewTool {
   readonly approve?: ((steps: Steps, call: WantedCall) => Promise<ApprovedCall>) | undefined
   /** The automation a run of which answers its calls, in place of `call`. */
   readonly automation?: string
+  /** The host of the service that it calls, where that may ask a person. */
+  readonly server?: string
   /** Raises an `AppError` for a call that failed, and the reason of the signal. */
-  call(call: ToolCall): Promise<ToolAnswer>
+  call(call: ToolCall): Promise<ToolAnswer | ToolPause>
+  /** Gives up a task that a call began. Never raises. */
+  cancel?(taskId: string): Promise<void>
 }
 
 /** An answer that is no error. */

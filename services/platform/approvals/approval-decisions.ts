@@ -52,7 +52,18 @@ export interface ProposedCall {
   /** The key of the tool in the version. */
   readonly tool: string
   readonly description: string
+  /** Of its arguments, or of the answers to what is asked in the middle of it. */
   readonly parameters: JsonSchema
+  /** What its service asks before it answers the call, in place of whether it may be made. */
+  readonly question?: CallQuestion | undefined
+}
+
+/** What a service asks in the middle of a call. */
+export interface CallQuestion {
+  /** The host that asks. */
+  readonly server: string
+  /** By the keys of their answers. */
+  readonly messages: Readonly<Record<string, string>>
 }
 
 const UNITS = [

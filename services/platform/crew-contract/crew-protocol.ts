@@ -127,8 +127,19 @@ const stepStarted = v.object({
 
 const json = v.record(v.string(), v.unknown())
 const runRequest = { step: key, automation: prose, inputs: json }
-/** The function that a model wants to call; `parameters` is the JSON Schema of its arguments. */
-const proposedCall = v.object({ name: prose, tool: prose, description: prose, parameters: json })
+/** What the service of a function asks in the middle of a call, by the keys of the answers. */
+const question = v.object({ server: prose, messages: v.record(v.string(), prose) })
+/**
+ * The function that a model wants to call; `parameters` is the JSON Schema of its arguments, or of
+ * the answers to its `question`.
+ */
+const proposedCall = v.object({
+  name: prose,
+  tool: prose,
+  description: prose,
+  parameters: json,
+  question: v.optional(question),
+})
 const approvalRequest = {
   step: key,
   task: prose,

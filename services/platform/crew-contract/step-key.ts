@@ -12,6 +12,13 @@ export type StepKind = (typeof STEP_KINDS)[number]
 /** The last key on the path of the decision about a call, behind those of the call's step. */
 export const DECISION = 'decision'
 
+/** The last key on the path of what a service wants in the middle of a call, by its number. */
+export const askedKey = (number: number): string => `asked:${number}`
+
+/** Returns true for a step within a call of a tool, whose result stands for it in a replay. */
+export const isWithinCall = (path: readonly string[]): boolean =>
+  path.some((key) => /^asked:\d+$/.test(key))
+
 /** Returns true for a step that is a task once more: for an item of its list, or another try. */
 export const isRepetition = (kind: StepKind, path: readonly string[]): boolean =>
   kind === 'task' && /^(item|try):\d+$/.test(path.at(-1) ?? '')

@@ -219,8 +219,9 @@ const problemsOf = (crew: CrewDefinition): string[] => [
       ? [`the task ${key} says when a person has to decide, and lacks human_input`]
       : [],
   ),
-  ...Object.entries(crew.tools ?? {}).flatMap(([key, { approve, ...tool }]) =>
-    approve === undefined && hasTerms(tool)
+  // A server of MCP may ask without approve: there is a time for the answer, and no other decision.
+  ...Object.entries(crew.tools ?? {}).flatMap(([key, { approve, undecided, ...tool }]) =>
+    approve === undefined && hasTerms(tool.type === 'mcp' ? { undecided } : { ...tool, undecided })
       ? [`the tool ${key} says when a person has to decide, and lacks approve`]
       : [],
   ),

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { KICKOFF_CHARACTERS_MAX } from '../crew-contract/crew-protocol.ts'
+import { isWithinCall } from '../crew-contract/step-key.ts'
 import type { RecordedAnswer } from '../crew-contract/crew-protocol.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import type { StepState } from '../runs/journal-entries.ts'
@@ -46,7 +47,9 @@ export async function loadRecord(sql: Queryable, runId: string): Promise<Recorde
   const steps = await listRecorded(sql, runId)
   const problem = problemOfSteps(run, steps)
   if (problem !== undefined) return { why: problem }
-  const asked = steps.filter(({ kind, sha256 }) => kind !== 'task' && sha256 !== null)
+  const asked = steps.filter(
+    ({ kind, sha256, path }) => kind !== 'task' && sha256 !== null && !isWithinCall(path),
+  )
   const { inputs, status, output, error } = run
   const places = asked.map(({ name, request }) => ({ name, request }))
   return { inputs, status, output, error, answers: asked.map(toAnswer), places }
@@ -83,7 +86,9 @@ function problemOfRun({ status, steps, bytes }: RunRow): string | undefined {
 }
 
 function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): string | undefined {
-  const asked = steps.filter(({ kind }) => kind === 'llm' || kind === 'approval')
+  const asked = steps.filter(
+    ({ kind, path }) => kind === 'llm' || (kind === 'approval' && !isWithinCall(path)),
+  )
   const untold = asked.find(({ sha256 }) => sha256 === null)
   if (untold) {
     return (

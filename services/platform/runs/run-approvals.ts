@@ -50,6 +50,8 @@ export async function parkRun(
   { step, task, output, call, ...terms }: ApprovalRequest & ApprovalTerms,
 ): Promise<boolean> {
   const { withinMinutes = DECIDE_WITHIN_MINUTES, undecided = 'reject' } = terms
+  // Nobody can agree to a question in advance.
+  const otherwise = call?.question ? 'reject' : undecided
   const asked = call ? JSON.stringify({ ...call, id: requestDigest({ step, output }) }) : null
   const parked = await sql`
     with parked as (
@@ -58,7 +60,7 @@ export async function parkRun(
     insert into run_approvals (run_id, step_key, task, proposed, call, decide_by, undecided)
     select id, ${step}, ${task}, ${output}, ${asked}::text::json,
       now() + make_interval(mins => ${withinMinutes}),
-      ${undecided}
+      ${otherwise}
     from parked
     on conflict (run_id, step_key) do update set proposed = excluded.proposed, call = excluded.call,
       asked_at = now(), decide_by = excluded.decide_by,
@@ -148,13 +150,14 @@ export async function decideApproval(sql: Queryable, asked: ApprovalDecision): P
         details: { status: run.status },
       })
     }
+    if (asked.decision === 'approve' && known.call?.question) throw needsAnswers(known.call)
     if (asked.decision === 'edit' && known.call) requireArguments(known.call, text)
     await settle(tx, known, asked)
   })
 }
 
 /** Refuses what its tool would not take from a model either. */
-function requireArguments({ name, parameters }: ProposedCall, text: string): void {
+function requireArguments({ name, parameters, question }: ProposedCall, text: string): void {
   const given = parse(text)
   const problems = isObject(given)
     ? problemsUnder(parameters, given)
@@ -162,10 +165,17 @@ function requireArguments({ name, parameters }: ProposedCall, text: string): voi
   if (problems.length === 0) return
   throw new AppError(
     'unprocessable',
-    `The arguments of ${name} are not valid: ${problems.join(' ')}`,
+    `The ${question ? 'answers to' : 'arguments of'} ${name} are not valid: ${problems.join(' ')}`,
     { details: { problems } },
   )
 }
+
+const needsAnswers = ({ name }: ProposedCall): AppError =>
+  new AppError(
+    'unprocessable',
+    `${name} asks something, which cannot be approved. Answer with the decision edit and the ` +
+      'answers as JSON, by the schema in parameters, or decline with reject.',
+  )
 
 function parse(text: string): unknown {
   try {

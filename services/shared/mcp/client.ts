@@ -1,36 +1,73 @@
-import type { AppError } from '../errors.ts'
+import * as v from 'valibot'
+import { toError } from '../errors.ts'
 import { createConnection } from './connection.ts'
-import { toolPage, toolResult } from './messages.ts'
+import { readQuestions } from './elicitation.ts'
+import type { Question } from './elicitation.ts'
+import { anyResult, inputRequired, mcpTask, toolPage, toolResult } from './messages.ts'
 import type { McpTool, McpToolResult } from './messages.ts'
 import { badAnswer } from './post-message.ts'
 import type { McpServer } from './post-message.ts'
-import { resultOf } from './results.ts'
+import { readResult, resultOf } from './results.ts'
 
 const PAGES_MAX = 50
+const POLL_MS_MIN = 100
+const POLL_MS_MAX = 60_000
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What a client says that answers questions and awaits tasks, for `capabilities` of a server. */
+export const ANSWERING: Fields = {
+  elicitation: { form: {} },
+  extensions: { 'io.modelcontextprotocol/tasks': {} },
+}
 
 interface McpCall {
   readonly name: string
-  readonly arguments: Readonly<Record<string, unknown>>
+  readonly arguments: Fields
   /** What the server says that the tool takes. */
-  readonly inputSchema: Readonly<Record<string, unknown>>
+  readonly inputSchema: Fields
   /** Facts for the server, beside the arguments. */
-  readonly meta: Readonly<Record<string, unknown>>
+  readonly meta: Fields
+  /** Of a call that is made again: what the server asked for, by its keys. */
+  readonly inputResponses?: Fields | undefined
+  /** Of a call that is made again: what the server wants back as it was. */
+  readonly requestState?: string | undefined
 }
+
+/** What a server wants before it answers a call; all are absent of a task that was cancelled. */
+export interface McpPause {
+  /** Answers of a person, by its keys. */
+  readonly questions?: Readonly<Record<string, Question>> | undefined
+  readonly requestState?: string | undefined
+  /** Time: the task is asked again for how it is doing. */
+  readonly taskId?: string | undefined
+  readonly pollMs?: number | undefined
+}
+
+/** What a call came to: what the tool answered, or what the server wants first. */
+export type McpOutcome = { readonly result: McpToolResult } | McpPause
 
 /** A conversation with an MCP server. */
 export interface McpSession {
   /** Lists the tools of the server, over all pages. */
   listTools(signal: AbortSignal): Promise<McpTool[]>
   /** Calls a tool once. A tool that fails is a result; raises for a server that does. */
-  callTool(call: McpCall, signal: AbortSignal): Promise<McpToolResult>
+  callTool(call: McpCall, signal: AbortSignal): Promise<McpOutcome>
+  /** Asks how a task is doing that a call began. Raises as `callTool` does. */
+  pollTask(taskId: string, signal: AbortSignal): Promise<McpOutcome>
+  /** Answers what a task asked. */
+  answerTask(taskId: string, inputResponses: Fields, signal: AbortSignal): Promise<void>
+  /** Asks the server to give a task up. Never raises. */
+  cancelTask(taskId: string, signal: AbortSignal): Promise<void>
   /** Tells the server that the session is over. Never raises. */
   close(signal: AbortSignal): Promise<void>
 }
 
 /**
  * Creates a conversation with an MCP server over streamable HTTP, which begins with the first call:
- * in a session (2025-06-18), or without one with a server that takes 2026-07-28 alone. Every method
- * raises `bad_gateway` when the server cannot be used, and the reason of the signal.
+ * by requests that stand alone (2026-07-28), or in a session with a server that takes older versions
+ * only. Every method raises `bad_gateway` when the server cannot be used, and the reason of the
+ * signal.
  */
 export function openMcpSession(server: McpServer): McpSession {
   const connection = createConnection(server)
@@ -48,28 +85,79 @@ export function openMcpSession(server: McpServer): McpSession {
       }
       throw badAnswer(server, `a list of tools with more than ${PAGES_MAX} pages`)
     },
-    async callTool({ name, arguments: given, inputSchema, meta }, signal) {
-      const params = { name, arguments: given, _meta: meta }
+    async callTool({ name, arguments: given, inputSchema, meta, ...answered }, signal) {
+      const { inputResponses, requestState } = answered
+      const again = {
+        ...(inputResponses && { inputResponses }),
+        ...(requestState !== undefined && { requestState }),
+      }
+      const params = { name, arguments: given, ...again, _meta: meta }
       const asked = { method: 'tools/call', params, inputSchema }
-      const result = resultOf(server, await connection.request(asked, signal), toolResult)
-      if (result.resultType !== 'complete') throw unfinished(server, name, result.resultType)
-      return result
+      const result = resultOf(server, await connection.request(asked, signal), anyResult)
+      return toOutcome(server, name, result)
+    },
+    async pollTask(taskId, signal) {
+      const asked = { method: 'tasks/get', params: { taskId } }
+      const result = resultOf(server, await connection.request(asked, signal), anyResult)
+      return toTaskOutcome(server, result, taskId)
+    },
+    async answerTask(taskId, inputResponses, signal) {
+      const asked = { method: 'tasks/update', params: { taskId, inputResponses } }
+      resultOf(server, await connection.request(asked, signal), anyResult)
+    },
+    async cancelTask(taskId, signal) {
+      const asked = { method: 'tasks/cancel', params: { taskId } }
+      await connection.request(asked, signal).catch(() => {})
     },
     close: (signal) => connection.close(signal),
   }
 }
 
-/** A server that wants something before it answers would wait for ever. */
-function unfinished(server: McpServer, name: string, resultType: string): AppError {
-  return resultType === 'input_required'
-    ? badAnswer(
-        server,
-        `a request for input in the middle of ${name} (input_required)`,
-        'No person can answer here: let the tool take all that it needs as arguments.',
-      )
-    : badAnswer(
-        server,
-        `a result of ${name} of the type ${resultType.slice(0, 64)}, which is not known`,
-        'Let the tool answer when it is done, without a task.',
-      )
+type AnyResult = v.InferOutput<typeof anyResult>
+
+function toOutcome(server: McpServer, name: string, result: AnyResult): McpOutcome {
+  const { resultType } = result
+  if (resultType === 'complete') return { result: readResult(server, toolResult, result) }
+  if (resultType === 'task') return taskPause(readResult(server, mcpTask, result))
+  if (resultType === 'input_required') return ask(server, result)
+  const what = `a result of ${name} of the type ${resultType.slice(0, 64)}, which is not known`
+  throw badAnswer(server, what)
+}
+
+function toTaskOutcome(server: McpServer, result: AnyResult, asked: string): McpOutcome {
+  const task = readResult(server, mcpTask, result)
+  const { taskId, status, error } = task
+  if (taskId !== asked) throw badAnswer(server, 'a task that was not asked about')
+  if (status === 'completed') return { result: readResult(server, toolResult, task.result) }
+  if (status === 'failed') {
+    const why = error?.message.slice(0, 500) ?? 'it does not say why'
+    throw badAnswer(server, `a task that failed: ${why}`)
+  }
+  if (status === 'cancelled') return {}
+  const { inputRequests } = result
+  // A task that was answered a moment ago may ask for nothing any more.
+  const isAsking = status === 'input_required' && Object.keys(inputRequests ?? {}).length > 0
+  return { ...(isAsking && ask(server, { inputRequests })), ...taskPause(task) }
+}
+
+/** How often a task is asked for is the wish of its server, within reason. */
+const taskPause = ({ taskId, pollIntervalMs }: v.InferOutput<typeof mcpTask>): McpPause => ({
+  taskId,
+  pollMs: Math.min(Math.max(pollIntervalMs, POLL_MS_MIN), POLL_MS_MAX),
+})
+
+function ask(server: McpServer, result: unknown): McpPause {
+  const { inputRequests, requestState } = readResult(server, inputRequired, result)
+  try {
+    const questions = readQuestions(inputRequests, requestState)
+    const isAsked = Object.keys(questions).length > 0
+    if (!isAsked && requestState === undefined) throw new Error('a request for no input at all')
+    return {
+      ...(isAsked && { questions }),
+      ...(requestState !== undefined && { requestState }),
+    }
+  } catch (thrown) {
+    const todo = 'Let the tool take what it needs as arguments.'
+    throw badAnswer(server, `${toError(thrown).message}, in the middle of a call`, todo)
+  }
 }

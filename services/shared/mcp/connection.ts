@@ -1,5 +1,13 @@
 import * as v from 'valibot'
-import { initialized, PROTOCOL_VERSION, PROTOCOL_VERSIONS, versionRefusal } from './messages.ts'
+import { deadline } from '../deadline.ts'
+import { AppError } from '../errors.ts'
+import {
+  discovered,
+  initialized,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  versionRefusal,
+} from './messages.ts'
 import type { McpRequest } from './messages.ts'
 import { createMcpEras, PER_REQUEST_VERSION, toPerRequest } from './per-request.ts'
 import { badAnswer, endSession, postMessage } from './post-message.ts'
@@ -8,15 +16,24 @@ import { resultOf } from './results.ts'
 
 const METHOD_NOT_FOUND = -32_601
 const CLIENT_INFO = { name: 'crew-platform', version: '2' }
-const INITIALIZE = {
-  protocolVersion: PROTOCOL_VERSION,
-  capabilities: {},
-  clientInfo: CLIENT_INFO,
-}
+/** Longer waits are not for a server that may have nothing to say to an unknown method. */
+const DISCOVER_MS = 5000
 /** How servers with sessions refuse a request without one. */
 const SESSION_WANTED: readonly number[] = [-32_000, -32_600, -32_022]
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** The version in which a server is spoken to. */
+interface Found {
+  readonly version: string
+  /** The server did not say. */
+  readonly isUnsure?: boolean
+}
+/** Returns true for an answer that is none of MCP, as old servers have for what they do not know. */
+const isAnswered = (thrown: unknown): boolean =>
+  thrown instanceof AppError && thrown.details['problem'] === 'bad_answer'
+
+const UNSURE: Found = { version: PROTOCOL_VERSION, isUnsure: true }
 
 interface Session {
   readonly id: string | undefined
@@ -40,16 +57,13 @@ interface Connection {
 
 /** Creates the way to a server. Nothing is sent before the first request. */
 export function createConnection(server: McpServer): Connection {
-  const { url, eras = createMcpEras() } = server
+  const { url, eras = createMcpEras(), capabilities = {} } = server
   let session: Promise<Session | undefined> | undefined
   let lastId = 0
   const nextId = (): number => (lastId += 1)
 
   async function begin(signal: AbortSignal): Promise<Session | undefined> {
-    session ??= initialize(server, nextId(), signal).then((begun) => {
-      if (!begun) eras.learn(url, true)
-      return begun
-    })
+    session ??= open(signal)
     const begun = session
     try {
       return await begun
@@ -59,8 +73,31 @@ export function createConnection(server: McpServer): Connection {
     }
   }
 
+  /** Begins a session; returns undefined for a server whose requests stand alone. */
+  async function open(signal: AbortSignal): Promise<Session | undefined> {
+    const isKnown = eras.eraOf(url) !== undefined
+    const found = isKnown ? { version: PROTOCOL_VERSION } : await discover(signal)
+    const isAlone = found.version === PER_REQUEST_VERSION
+    const begun = isAlone ? undefined : await initialize(server, nextId(), { ...found, signal })
+    if (!found.isUnsure) eras.learn(url, begun ? 'session' : 'per-request')
+    return begun
+  }
+
+  /** Returns the version to speak; one that is unsure is asked for again by the next session. */
+  async function discover(signal: AbortSignal): Promise<Found> {
+    const limit = { name: `Discovery at ${url.host}`, timeoutMs: DISCOVER_MS, signal }
+    const asked = { method: 'server/discover', params: {} }
+    const answer = await deadline(limit, (each) => requestAlone(asked, each)).catch(
+      (thrown: unknown) => isAnswered(thrown),
+    )
+    signal.throwIfAborted()
+    // Whatever else is wrong with it, `initialize` says.
+    if (answer === true) return { version: PROTOCOL_VERSION }
+    return answer && answer.status < 500 ? { version: versionFor(server, answer) } : UNSURE
+  }
+
   function requestAlone(asked: McpAsked, signal: AbortSignal): Promise<McpAnswer> {
-    const { params, headers } = toPerRequest({ ...asked, clientInfo: CLIENT_INFO })
+    const { params, headers } = toPerRequest({ ...asked, clientInfo: CLIENT_INFO, capabilities })
     const body = { jsonrpc: '2.0', id: nextId(), method: asked.method, params }
     return postMessage(server, { body, headers, signal })
   }
@@ -69,13 +106,13 @@ export function createConnection(server: McpServer): Connection {
     async request(asked, signal) {
       const { method, params } = asked
       for (let attempts = 1; ; attempts += 1) {
-        const isKnown = eras.isPerRequest(url)
+        const isKnown = eras.eraOf(url) === 'per-request'
         const begun = isKnown ? undefined : await begin(signal)
         if (!begun) {
           session = undefined
           const answer = await requestAlone(asked, signal)
           if (!isKnown || !wantsSession(answer) || attempts === 2) return answer
-          eras.learn(url, false)
+          eras.learn(url, 'session')
         } else {
           const body = { id: nextId(), method, params }
           const answer = await post(server, { body, headers: headersOf(begun), signal })
@@ -98,9 +135,10 @@ export function createConnection(server: McpServer): Connection {
 async function initialize(
   server: McpServer,
   id: number,
-  signal: AbortSignal,
+  { version: protocolVersion, signal }: Found & { readonly signal: AbortSignal },
 ): Promise<Session | undefined> {
-  const body = { id, method: 'initialize', params: INITIALIZE }
+  const params = { protocolVersion, capabilities: {}, clientInfo: CLIENT_INFO }
+  const body = { id, method: 'initialize', params }
   const answer = await post(server, { body, headers: {}, signal })
   if (refusesSessions(server, answer)) return undefined
   const { protocolVersion: version } = resultOf(server, answer, initialized)
@@ -123,9 +161,34 @@ function refusesSessions(server: McpServer, { response }: McpAnswer): boolean {
   if (!refusal.success) return false
   const { supported } = refusal.output.error.data
   if (supported.includes(PER_REQUEST_VERSION)) return true
+  throw foreignVersions(server, supported)
+}
+
+/**
+ * Returns the version to speak by the answer to `server/discover`. Raises `bad_gateway` for a
+ * server that takes none of those that are spoken here.
+ */
+function versionFor(server: McpServer, { response }: McpAnswer): string {
+  const found = v.safeParse(discovered, response)
+  const refusal = v.safeParse(versionRefusal, response)
+  if (found.success && found.output.result.supportedVersions.includes(PER_REQUEST_VERSION)) {
+    return PER_REQUEST_VERSION
+  }
+  const supported = found.success
+    ? found.output.result.supportedVersions
+    : refusal.success && refusal.output.error.data.supported
+  if (!supported) return PROTOCOL_VERSION
+  const common = PROTOCOL_VERSIONS.find((each) => supported.includes(each))
+  if (common !== undefined) return common
+  throw supported.includes(PER_REQUEST_VERSION)
+    ? badAnswer(server, `a refusal of version ${PER_REQUEST_VERSION}, which it lists as its own`)
+    : foreignVersions(server, supported)
+}
+
+function foreignVersions(server: McpServer, supported: readonly string[]): AppError {
   const theirs = supported.slice(0, 10).join(', ').slice(0, 200)
   const ours = [...PROTOCOL_VERSIONS, PER_REQUEST_VERSION].toSorted().join(', ')
-  throw badAnswer(server, `the versions ${theirs} of the protocol; known are ${ours}`)
+  return badAnswer(server, `the versions ${theirs} of the protocol; known are ${ours}`)
 }
 
 /** It was replaced by a server with sessions, and has done nothing. */

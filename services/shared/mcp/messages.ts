@@ -2,7 +2,7 @@ import * as v from 'valibot'
 
 /** The version in which this client asks for a session, and those that it understands in one. */
 export const PROTOCOL_VERSION = '2025-06-18'
-export const PROTOCOL_VERSIONS: readonly string[] = [PROTOCOL_VERSION, '2025-03-26', '2025-11-25']
+export const PROTOCOL_VERSIONS: readonly string[] = [PROTOCOL_VERSION, '2025-11-25', '2025-03-26']
 
 const id = v.union([v.number(), v.string()])
 
@@ -29,6 +29,11 @@ export const versionRefusal = v.object({
   }),
 })
 
+/** The result of `server/discover`. */
+export const discovered = v.object({
+  result: v.object({ supportedVersions: v.array(v.string()) }),
+})
+
 /** The result of `initialize`. */
 export const initialized = v.object({
   protocolVersion: v.string(),
@@ -51,8 +56,24 @@ export const toolResult = v.object({
   content: v.optional(v.array(v.looseObject({ type: v.string() })), []),
   structuredContent: v.optional(v.unknown()),
   isError: v.optional(v.boolean(), false),
-  /** Anything but `complete` is not the result yet. */
-  resultType: v.optional(v.string(), 'complete'),
 })
 /** What a tool answered. */
 export type McpToolResult = v.InferOutput<typeof toolResult>
+
+/** Any result: what is not `complete` is not the result yet. */
+export const anyResult = v.looseObject({ resultType: v.optional(v.string(), 'complete') })
+
+/** What a server wants to know before it answers. */
+export const inputRequired = v.object({
+  inputRequests: v.optional(v.record(v.string(), v.looseObject({ method: v.string() })), {}),
+  requestState: v.optional(v.string()),
+})
+
+/** A task that does the work of a call (the extension `io.modelcontextprotocol/tasks`). */
+export const mcpTask = v.object({
+  taskId: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  status: v.picklist(['working', 'input_required', 'completed', 'cancelled', 'failed']),
+  pollIntervalMs: v.optional(v.number(), 2000),
+  result: v.optional(v.unknown()),
+  error: v.optional(v.object({ message: v.string() })),
+})

@@ -11,23 +11,26 @@ const ENCODED = '=?base64?'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** How a server is spoken to: within a session (2025), or by requests that stand alone (2026). */
+export type McpEra = 'session' | 'per-request'
+
 /** What is known of the servers that a process has talked to. */
 export interface McpEras {
-  /** Returns true for a server that takes no sessions. */
-  isPerRequest(url: URL): boolean
-  learn(url: URL, isPerRequest: boolean): void
+  /** Returns how a server is spoken to; undefined for one that was not asked yet. */
+  eraOf(url: URL): McpEra | undefined
+  learn(url: URL, era: McpEra): void
 }
 
-/** Remembers which servers take no sessions, so that each is asked once. */
+/** Remembers how servers are spoken to, so that each is asked once. */
 export function createMcpEras(): McpEras {
-  const perRequest = new Set<string>()
+  const eras = new Map<string, McpEra>()
   return {
-    isPerRequest: ({ href }) => perRequest.has(href),
-    learn({ href }, isPerRequest) {
-      perRequest.delete(href)
-      const [oldest] = perRequest
-      if (oldest !== undefined && perRequest.size >= ERAS_MAX) perRequest.delete(oldest)
-      if (isPerRequest) perRequest.add(href)
+    eraOf: ({ href }) => eras.get(href),
+    learn({ href }, era) {
+      eras.delete(href)
+      const [oldest] = eras.keys()
+      if (oldest !== undefined && eras.size >= ERAS_MAX) eras.delete(oldest)
+      eras.set(href, era)
     },
   }
 }
@@ -37,13 +40,16 @@ interface PerRequest {
   readonly method: string
   readonly params: Fields
   readonly clientInfo: Fields
+  readonly capabilities: Fields
   /** The schema of a tool's arguments, which may want some of them in headers. */
   readonly inputSchema?: Fields | undefined
 }
 
 /** Returns the parameters of a request that needs no session, and the headers that repeat them. */
-export function toPerRequest({ method, params, clientInfo, inputSchema }: PerRequest) {
-  const { name, arguments: given, _meta: meta } = params
+export function toPerRequest(request: PerRequest) {
+  const { method, params, clientInfo, capabilities, inputSchema } = request
+  // Requests about a task are routed by its id.
+  const { taskId, name = taskId, arguments: given, _meta: meta } = params
   return {
     params: {
       ...params,
@@ -51,7 +57,7 @@ export function toPerRequest({ method, params, clientInfo, inputSchema }: PerReq
         ...(isObject(meta) ? meta : {}),
         [`${PREFIX}protocolVersion`]: PER_REQUEST_VERSION,
         [`${PREFIX}clientInfo`]: clientInfo,
-        [`${PREFIX}clientCapabilities`]: {},
+        [`${PREFIX}clientCapabilities`]: capabilities,
       },
     },
     headers: {

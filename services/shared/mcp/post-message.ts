@@ -25,6 +25,8 @@ export interface McpServer {
   readonly responseBytesMax: number
   /** What is known of servers so far. @default nothing */
   readonly eras?: McpEras | undefined
+  /** What a server of 2026 may count on. @default nothing */
+  readonly capabilities?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** A message to a server. */
@@ -102,6 +104,7 @@ async function readAnswer(
 async function readJson(
   server: McpServer,
   response: IncomingMessage,
+  { body: asked }: Posted,
 ): Promise<McpMessage | undefined> {
   const { statusCode: status = 0, headers } = response
   const type = headers['content-type'] ?? ''
@@ -111,9 +114,16 @@ async function readJson(
   const { body, isCut } = await readBody(response, server.responseBytesMax)
   if (isCut) throw badAnswer(server, `more than ${server.responseBytesMax} bytes`, LESS)
   const said = parse(body.toString('utf8'))
+  if (said && !isAbout(said, asked['id'])) {
+    throw badAnswer(server, 'the response to another request')
+  }
   if (said || status >= 400) return said
   throw badAnswer(server, 'JSON that is no message of MCP', CHECK_ADDRESS)
 }
+
+/** An error about what could not be read has no id. */
+const isAbout = (said: McpMessage, id: unknown): boolean =>
+  said.id === id || ('error' in said && (said.id === undefined || said.id === null))
 
 async function readStream(
   server: McpServer,

@@ -14,9 +14,18 @@ export function resultOf<Output>(
   if (status === 401 || status === 403) throw unauthorized(server, status)
   if (!response) throw badAnswer(server, `HTTP ${status}`, status < 500 ? CHECK_ADDRESS : '')
   if ('error' in response) throw refused(server, response.error.message)
-  const result = v.safeParse(schema, 'result' in response ? response.result : undefined)
-  if (result.success) return result.output
-  const [issue] = result.issues
+  return readResult(server, schema, 'result' in response ? response.result : undefined)
+}
+
+/** Reads a result, or a part of one. Raises `bad_gateway` for what is not valid. */
+export function readResult<Output>(
+  server: McpServer,
+  schema: v.GenericSchema<unknown, Output>,
+  result: unknown,
+): Output {
+  const read = v.safeParse(schema, result)
+  if (read.success) return read.output
+  const [issue] = read.issues
   throw badAnswer(server, `a result that is not valid (${v.getDotPath(issue) ?? 'result'})`)
 }
 

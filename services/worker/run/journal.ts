@@ -1,7 +1,7 @@
 import type { Booking } from '../../platform/budgets/budget-booking.ts'
 import type { PlannedCall } from '../../platform/budgets/budget-ledger.ts'
 import { excerpt } from '../../platform/crew-contract/event-text.ts'
-import { isRepetition } from '../../platform/crew-contract/step-key.ts'
+import { isRepetition, isWithinCall } from '../../platform/crew-contract/step-key.ts'
 import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
@@ -265,7 +265,9 @@ const isMadeCall = (event: CrewEvent, { kind }: StepRecord): boolean =>
 
 const isAnnounced = (step: StepRecord | undefined): boolean =>
   step !== undefined &&
-  (step.kind === 'tool' || step.kind === 'approval' || isRepetition(step.kind, step.path))
+  ((step.kind === 'tool' && !isWithinCall(step.path)) ||
+    step.kind === 'approval' ||
+    isRepetition(step.kind, step.path))
 
 /** The event of a file as the run's page and its callers see it: the content has an address. */
 function announceArtifact({ content, name, ...event }: ArtifactEvent): ProgressEvent {

@@ -18,6 +18,7 @@ import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedApproval } from '../../../platform/runs/run-approvals.ts'
 import { approvalForms } from '../frame/approval-forms.ts'
+import { readAnswers } from '../frame/question-form.ts'
 import { plural, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
@@ -41,13 +42,15 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
     const { automation, run } = await getOwnRun(c, sql)
     const { user } = c.var.session
     const fields = c.var.form
-    const decision = DECISIONS.find((each) => each === fields.get('decision'))
+    const isAnswer = fields.get('decision') === 'answer'
+    const decision = isAnswer ? 'edit' : DECISIONS.find((each) => each === fields.get('decision'))
     const refuse = async (problem: string, status: 409 | 422) => {
       const approvals = await listApprovals(sql, user.organizationId)
       return c.html(approvalsPage({ session: c.var.session, approvals, problem }), status)
     }
     if (!decision) return refuse('Choose whether to approve, edit or reject.', 422)
-    const text = textOf(fields, decision)
+    const asks = isAnswer ? (await findApproval(sql, run.id))?.call : undefined
+    const text = asks ? readAnswers(asks, fields) : textOf(fields, decision)
     if ((text?.length ?? 0) > ANSWER_CHARACTERS_MAX) {
       return refuse(`It must have at most ${ANSWER_CHARACTERS_MAX} characters.`, 422)
     }
@@ -111,7 +114,7 @@ function approvalsPage({ session, approvals, notice, problem }: ApprovalsPage): 
               ${emptyState(
                 'check',
                 'Nothing waits',
-                'Runs wait here when a task (human_input) or a tool (approve) asks for a person.',
+                'Runs wait here when a task (human_input), a tool (approve) or a server of MCP asks a person.',
               )}
             </section>`
       }`,

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { Approval, AskedCall } from '../../../platform/runs/run-approvals.ts'
 import { ANSWER_CHARACTERS_MAX } from '../../../platform/runs/run-approvals.ts'
 import { isObject } from '../../../shared/is-object.ts'
+import { questionView } from './question-form.ts'
 import { csrfField, factList, listTable, time } from './parts.ts'
 import type { Html } from './parts.ts'
 import { foreignText, foreignValue } from './text/foreign-text.ts'
@@ -24,7 +25,7 @@ interface AskedApproval {
 
 interface Words {
   /** What is proposed. */
-  readonly what: 'output' | 'arguments'
+  readonly what: 'output' | 'arguments' | 'answers'
   readonly label: string
   readonly reject: string
   readonly hint: string
@@ -46,19 +47,64 @@ const OF_CALL: Words = {
     'model reads the reason.',
 }
 
-/** The output or the call that a person decides about, and the ways to decide. */
+const OF_QUESTION: Words = {
+  what: 'answers',
+  label: 'Answers, as JSON',
+  reject: 'Decline',
+  hint:
+    'Answers go to the server that asks, and are kept with the run: give no passwords or keys. ' +
+    'Decline says to it that there is no answer.',
+}
+
+/** What a person decides about or is asked, and the ways to decide. */
 export function approvalForms(asked: AskedApproval): Html {
-  const { runId, proposed, call, askedAt, decideBy, undecided } = asked.approval
+  const { call } = asked.approval
+  return call?.question ? questionForms(asked, call) : decisionForms(asked)
+}
+
+/** The questions of a server in the middle of a call, and the ways to answer. */
+function questionForms(asked: AskedApproval, call: AskedCall): Html {
+  const { asked: view, fields } = questionView(call)
+  const { label, what, reject, hint } = OF_QUESTION
+  const json = html`<label
+    >${label}
+    <textarea name="output" rows="10" maxlength="${ANSWER_CHARACTERS_MAX}"></textarea>
+  </label>`
+  return html`${times(asked.approval)} ${view}
+    ${decisionForm(
+      asked,
+      html`${fields ?? json}
+        <div class="buttons">
+          ${submit(fields ? 'answer' : 'edit', `Send the ${what}`, 'primary')}
+        </div>`,
+    )}
+    ${decisionForm(
+      asked,
+      html`<div class="buttons">${submit('reject', reject, 'danger')}</div>`,
+    )}
+    <p class="hint">${hint} Without an answer in time it is declined.</p>
+    <details class="more">
+      <summary>The call</summary>
+      ${callView(asked, call)}
+    </details>`
+}
+
+const times = ({ askedAt, decideBy }: Approval): Html =>
+  html`<dl class="facts">
+    <dt>Asked</dt>
+    <dd>${time(askedAt)}</dd>
+    <dt>Decide by</dt>
+    <dd>${time(decideBy)}</dd>
+  </dl>`
+
+/** The output or the call that a person decides about, and the ways to decide. */
+function decisionForms(asked: AskedApproval): Html {
+  const { runId, proposed, call, undecided } = asked.approval
   const ways = `decide-${runId}`
   const words = call ? OF_CALL : OF_OUTPUT
   const isShort = proposed.length <= ANSWER_CHARACTERS_MAX
   const text = call && isShort && isJson(proposed) ? indentJson(proposed) : proposed
-  return html`<dl class="facts">
-      <dt>Asked</dt>
-      <dd>${time(askedAt)}</dd>
-      <dt>Decide by</dt>
-      <dd>${time(decideBy)}</dd>
-    </dl>
+  return html`${times(asked.approval)}
     ${call ? callView(asked, call) : outputView(proposed)}
     <div class="decisions">
       ${decisionForm(asked, html`${submit('approve', 'Approve', 'primary')}`)}

@@ -1,0 +1,158 @@
+import * as v from 'valibot'
+import { DECISIONS } from '../../platform/approvals/approval-decisions.ts'
+import { askedKey, DECISION } from '../../platform/crew-contract/step-key.ts'
+import { isObject } from '../../shared/is-object.ts'
+import type { Steps } from '../steps.ts'
+import { callTool } from './call-tool.ts'
+import { toolPause } from './tool.ts'
+import type { CrewTool, Resumed, ToolAnswer, ToolCall, ToolPause } from './tool.ts'
+
+/** How often a service may want something in the middle of one call. */
+const PAUSES_MAX = 5
+/** The wait for a service that wants nothing but to be called again. */
+const AGAIN_MS = 1000
+/** The longest wait in which nobody looks whether the call is over. */
+const LOOK_MS = 1000
+
+const decided = v.object({ decision: v.picklist(DECISIONS), text: v.optional(v.string()) })
+
+interface Conversation {
+  readonly tool: CrewTool
+  readonly call: ToolCall
+  readonly task: string
+  readonly secrets: () => readonly string[]
+}
+
+/**
+ * Calls a tool within its time, and gives its service what it wants first: the answers of a person,
+ * for which the run waits, or the time for a task. Each pause is a step, so that a new attempt
+ * continues behind it. Raises the reason of the signal, and what ends the attempt.
+ */
+export async function converse(steps: Steps, one: Conversation): Promise<ToolAnswer> {
+  const { tool, call, secrets } = one
+  const started = performance.now()
+  const leftMs = (): number => Math.max(0, tool.timeoutMs - (performance.now() - started))
+  let from: Resumed = {}
+  let isKept = false
+  const end = async (text: string): Promise<ToolAnswer> => {
+    await cancel(tool, from)
+    return { text, isError: true }
+  }
+  try {
+    for (let pauses = 0; ;) {
+      const path = [...call.path, askedKey(pauses)]
+      const isKnown = steps.isRecorded(path)
+      if (!isKnown) await wait(steps, call.signal, Math.min(waitOf(from), leftMs()))
+      const limits = { timeoutMs: leftMs(), secrets }
+      const found = isKnown ? undefined : await callTool(tool, { ...call, from }, limits)
+      if (found && 'text' in found) return leftMs() > 0 ? found : await end(found.text)
+      if (found && isNothing(found)) {
+        if (!isKept) return { text: `The server gave up its task of ${tool.name}.`, isError: true }
+        // A former attempt was cut off, and gave the task up: its call is made again.
+        ;[from, isKept] = [{}, false]
+      } else if (found && isAtWork(found, from)) {
+        from = { ...found, answered: from.answered }
+      } else if (!isKnown && pauses === PAUSES_MAX) {
+        return await end(`${tool.name} wants input for the ${PAUSES_MAX + 1}th time in one call.`)
+      } else {
+        const pause = await record(steps, { tool, path, found })
+        pauses += 1
+        isKept = isKnown
+        from = await resume(steps, one, { from, pause, path })
+      }
+    }
+  } catch (thrown) {
+    // A hand-over leaves the task to the next attempt.
+    if (call.signal.aborted) await cancel(tool, from)
+    throw thrown
+  }
+}
+
+const isNothing = ({ questions, requestState, taskId }: ToolPause): boolean =>
+  questions === undefined && requestState === undefined && taskId === undefined
+
+/** The task that is known already wants nothing but time. */
+const isAtWork = ({ questions, taskId }: ToolPause, from: Resumed): boolean =>
+  questions === undefined && taskId !== undefined && taskId === from.taskId
+
+const waitOf = ({ responses, taskId, requestState, pollMs = AGAIN_MS }: Resumed): number =>
+  responses || (taskId === undefined && requestState === undefined) ? 0 : pollMs
+
+async function wait(steps: Steps, signal: AbortSignal, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= LOOK_MS) {
+    await steps.wait(Math.min(left, LOOK_MS))
+    signal.throwIfAborted()
+  }
+}
+
+async function cancel({ cancel: giveUp }: CrewTool, { taskId }: Resumed): Promise<void> {
+  if (taskId !== undefined) await giveUp?.(taskId)
+}
+
+interface Paused {
+  readonly path: readonly string[]
+  readonly tool: CrewTool
+  readonly found: ToolPause | undefined
+}
+
+const record = (steps: Steps, { tool, path, found }: Paused): Promise<ToolPause> =>
+  steps.perform({ kind: 'tool', path, name: tool.name, schema: toolPause }, async () => {
+    if (found) return found
+    throw new Error(`the record of ${path.join('/')} has another shape`)
+  })
+
+/** Returns how the call continues behind a pause, with the answers of a person. */
+async function resume(
+  steps: Steps,
+  one: Conversation,
+  { from, pause, path }: { from: Resumed; pause: ToolPause; path: readonly string[] },
+): Promise<Resumed> {
+  const { questions } = pause
+  const { answered = [] } = from
+  if (!questions) return { ...pause, answered }
+  const given = await askPerson(steps, one, { questions, path: [...path, DECISION] })
+  const keys = Object.keys(questions)
+  const responses = keys.map((key) => [
+    key,
+    given ? { action: 'accept', content: given[key] } : { action: 'decline' },
+  ])
+  return { ...pause, responses: Object.fromEntries(responses), answered: [...answered, ...keys] }
+}
+
+interface Asked {
+  readonly questions: NonNullable<ToolPause['questions']>
+  readonly path: readonly string[]
+}
+
+/** Returns what a person answers, by the keys of the questions; undefined from one who declines. */
+async function askPerson(
+  steps: Steps,
+  { tool, call, task }: Conversation,
+  { questions, path }: Asked,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const { name, key, description, server = '' } = tool
+  const pick = <Field extends 'message' | 'schema'>(field: Field) =>
+    Object.fromEntries(Object.entries(questions).map(([each, asked]) => [each, asked[field]]))
+  const messages = pick('message')
+  const required = Object.keys(questions)
+  const parameters = {
+    type: 'object',
+    properties: pick('schema'),
+    required,
+    additionalProperties: false,
+  }
+  const request = { tool: name, arguments: call.arguments, questions }
+  const { decision, text = '' } = await steps.perform(
+    { kind: 'approval', path, name, input: messages, request, schema: decided },
+    async ({ step }) =>
+      steps.park({
+        type: 'approval_requested',
+        step,
+        task,
+        output: JSON.stringify(call.arguments),
+        call: { name, tool: key, description, parameters, question: { server, messages } },
+      }),
+  )
+  const given: unknown = decision === 'edit' ? JSON.parse(text) : undefined
+  return isObject(given) ? given : undefined
+}

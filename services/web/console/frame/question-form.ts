@@ -1,0 +1,175 @@
+import { html } from 'hono/html'
+import * as v from 'valibot'
+import type { AskedCall } from '../../../platform/runs/run-approvals.ts'
+import { askedForm } from '../../../shared/mcp/elicitation.ts'
+import type { AskedField } from '../../../shared/mcp/elicitation.ts'
+import type { Html } from './parts.ts'
+import { foreignText } from './text/foreign-text.ts'
+import { visibleText } from './text/visible-text.ts'
+
+/** What a crew hands over of a question is checked again: it may be any program. */
+const answers = v.object({ properties: v.record(v.string(), askedForm) })
+
+interface FormField {
+  /** Its name in the form: keys of servers may be anything. */
+  readonly name: string
+  readonly key: string
+  readonly field: AskedField
+  readonly isRequired: boolean
+}
+
+interface FormQuestion {
+  readonly key: string
+  readonly message: string
+  readonly fields: readonly FormField[]
+}
+
+/** Returns what is asked, with its fields; undefined where they cannot be shown. */
+function questionsOf({ parameters, question }: AskedCall): FormQuestion[] | undefined {
+  const read = v.safeParse(answers, parameters)
+  if (!read.success) return undefined
+  return Object.entries(read.output.properties).map(([key, { properties, required }], at) => ({
+    key,
+    message: question?.messages[key] ?? '',
+    fields: Object.entries(properties).map(([name, field], place) => ({
+      name: `answer.${at}.${place}`,
+      key: name,
+      field,
+      isRequired: required.includes(name),
+    })),
+  }))
+}
+
+/** Returns what a person answered, as JSON by the keys of the questions. */
+export function readAnswers(call: AskedCall, form: URLSearchParams): string {
+  const given = (questionsOf(call) ?? []).map(({ key, fields }) => {
+    const values = fields.map((each) => [each.key, valueOf(each, form)] as const)
+    return [key, Object.fromEntries(values.filter(([, value]) => value !== undefined))] as const
+  })
+  return JSON.stringify(Object.fromEntries(given))
+}
+
+/** What is no number is left as it is, for the message about it. */
+function valueOf({ name, field }: FormField, form: URLSearchParams): unknown {
+  if (field.type === 'boolean') return form.has(name)
+  if (field.type === 'array') return form.getAll(name)
+  // Browsers end the lines of a text with CR LF.
+  const text = (form.get(name) ?? '').replaceAll('\r\n', '\n')
+  if (text === '') return undefined
+  if (field.type === 'string') return text
+  const number = Number(text)
+  return text.trim() === '' || Number.isNaN(number) ? text : number
+}
+
+/** The questions of a server, all that others wrote; without fields where those cannot be shown. */
+export function questionView(call: AskedCall): { readonly asked: Html; readonly fields?: Html } {
+  const questions = questionsOf(call)
+  const server = visibleText(call.question?.server ?? '')
+  const from = html`<p><strong>${server}</strong> asks in the middle of a call:</p>`
+  if (!questions) {
+    const messages = Object.values(call.question?.messages ?? {})
+    return { asked: html`${from} ${messages.map((each) => foreignText(each, 'Question', 'text'))}` }
+  }
+  const fields = questions.map(
+    ({ message, fields: own }) =>
+      html`${foreignText(message, 'Question', 'text')} ${own.map(fieldView)}`,
+  )
+  return { asked: from, fields: html`${fields}` }
+}
+
+function fieldView(one: FormField): Html {
+  const { name, key, field, isRequired } = one
+  const label = visibleText(field.title ?? key)
+  const hint = field.description
+    ? html`<span class="hint">${visibleText(field.description)}</span>`
+    : ''
+  if (field.type === 'boolean') {
+    return html`<label class="tick">
+      <input type="checkbox" name="${name}" value="true" ${field.default ? 'checked' : ''} />
+      <span>${label} ${hint}</span>
+    </label>`
+  }
+  if (field.type === 'array') {
+    return html`<fieldset class="choices">
+      <legend>${label} ${hint}</legend>
+      ${choicesOf(field).map(
+        ({ value, text }) =>
+          html`<label class="choice">
+            <input
+              type="checkbox"
+              name="${name}"
+              value="${value}"
+              ${field.default?.includes(value) ? 'checked' : ''}
+            />
+            <span>${text}</span>
+          </label>`,
+      )}
+    </fieldset>`
+  }
+  const optional = isRequired ? '' : html`<span class="quiet">(optional)</span>`
+  return html`<label>${label} ${optional} ${control(one)} ${hint}</label>`
+}
+
+function control({ name, field, isRequired }: FormField): Html {
+  const required = isRequired ? 'required' : ''
+  if (field.type === 'number' || field.type === 'integer') {
+    return html`<input
+      type="number"
+      name="${name}"
+      step="${field.type === 'integer' ? '1' : 'any'}"
+      ${attribute('min', field.minimum)}
+      ${attribute('max', field.maximum)}
+      value="${field.default ?? ''}"
+      ${required}
+    />`
+  }
+  if (field.type !== 'string') return html``
+  const choices = choicesOf(field)
+  const { format, minLength, maxLength, default: value = '' } = field
+  if (choices.length > 0) {
+    return html`<select name="${name}" ${required}>
+      <option value="">–</option>
+      ${choices.map(
+        (each) =>
+          html`<option value="${each.value}" ${each.value === value ? 'selected' : ''}>
+            ${each.text}
+          </option>`,
+      )}
+    </select>`
+  }
+  const limits = html`${attribute('minlength', minLength)} ${attribute('maxlength', maxLength)}`
+  if (format === undefined) {
+    return html`<textarea name="${name}" rows="2" ${limits} ${required}>${value}</textarea>`
+  }
+  return html`<input
+    type="${INPUT_TYPES[format]}"
+    name="${name}"
+    ${format === 'date-time' ? html`placeholder="2026-07-28T09:00:00Z"` : ''}
+    ${limits}
+    value="${value}"
+    ${required}
+  />`
+}
+
+const INPUT_TYPES = { email: 'email', uri: 'url', date: 'date', 'date-time': 'text' } as const
+
+const attribute = (name: string, value: number | undefined): Html | string =>
+  value === undefined ? '' : html`${name}="${value}"`
+
+interface Choice {
+  readonly value: string
+  readonly text: string
+}
+
+/** The choices of a field, by their titles; none for a text. */
+function choicesOf(field: AskedField): Choice[] {
+  if (field.type !== 'string' && field.type !== 'array') return []
+  const own = field.type === 'string' ? field : field.items
+  const titled = 'anyOf' in own ? own.anyOf : 'oneOf' in own ? own.oneOf : undefined
+  if (titled) {
+    return titled.map(({ const: value, title }) => ({ value, text: visibleText(title ?? value) }))
+  }
+  const named = 'enum' in own ? (own.enum ?? []) : []
+  const titles = 'enumNames' in own ? own.enumNames : undefined
+  return named.map((value, at) => ({ value, text: visibleText(titles?.[at] ?? value) }))
+}
