@@ -17,6 +17,8 @@ interface Options {
   readonly responseMode?: 'sse'
   /** @default any */
   readonly port?: number
+  /** Takes 2025 as well. @default 2026-07-28 alone */
+  readonly legacy?: 'stateless'
   /** Compares headers with the arguments that they repeat; has no pages. */
   readonly comparesHeaders?: boolean
   readonly answer?: (call: McpCallSeen, context: ServerContext) => Promise<Result> | Result
@@ -24,15 +26,17 @@ interface Options {
 
 const INFO = { name: 'test', version: '1' }
 
-/** An MCP server of the official SDK that takes 2026-07-28 alone. */
+/** An MCP server of the official SDK that takes 2026-07-28, alone unless it is told otherwise. */
 export async function startMcpServer2026(tools: TestTool[], options: Options = {}) {
   const { pageSize = tools.length, responseMode, port, answer, comparesHeaders } = options
   const calls: McpCallSeen[] = []
-  let requests = 0
+  const methods: string[] = []
 
   async function call(name: string, given: unknown, context: ServerContext): Promise<Result> {
     const authorization = context.http?.req?.headers.get('authorization') ?? undefined
-    const seen = { name, arguments: given, meta: context.mcpReq._meta, authorization }
+    const { _meta: meta, inputResponses: responses } = context.mcpReq
+    const requestState = context.mcpReq.requestState()
+    const seen = { name, arguments: given, meta, authorization, responses, requestState }
     calls.push(seen)
     return answer?.(seen, context) ?? { content: [{ type: 'text', text: `called ${name}` }] }
   }
@@ -61,20 +65,20 @@ export async function startMcpServer2026(tools: TestTool[], options: Options = {
   }
 
   const handler = createMcpHandler(comparesHeaders ? comparing : paged, {
-    legacy: 'reject',
+    legacy: options.legacy ?? 'reject',
     ...(responseMode ? { responseMode } : {}),
   })
   const listener = getRequestListener((request) => handler.fetch(request))
   const server = await startHttpServer((request, response) => {
-    requests += 1
+    methods.push(String(request.headers['mcp-method'] ?? 'of a session'))
     void listener(request, response)
   }, port)
   return {
     url: `${server.url}/mcp`,
     origin: server.url,
     calls,
-    /** All HTTP requests so far. */
-    requests: () => requests,
+    /** All HTTP requests so far, by the header that has the method. */
+    methods,
     async stop() {
       await handler.close()
       await server.stop()

@@ -16,6 +16,9 @@ export interface McpCallSeen {
   readonly arguments: unknown
   readonly meta: unknown
   readonly authorization: string | undefined
+  /** Of a call that is made again (2026-07-28). */
+  readonly responses?: unknown
+  readonly requestState?: unknown
 }
 
 export interface McpOptions {
@@ -43,6 +46,7 @@ export const textResult = (text: string): TestResult => ({ content: [{ type: 'te
 /** An MCP server of the official SDK, over streamable HTTP. */
 export async function startMcpServer(tools: TestTool[], options: McpOptions = {}) {
   const calls: McpCallSeen[] = []
+  let requests = 0
   const sessions = new Map<string, StreamableHTTPServerTransport>()
   let ended = 0
 
@@ -79,6 +83,7 @@ export async function startMcpServer(tools: TestTool[], options: McpOptions = {}
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    requests += 1
     const { authorization } = request.headers
     if (options.token !== undefined && authorization !== `Bearer ${options.token}`) {
       response.writeHead(401).end()
@@ -103,6 +108,8 @@ export async function startMcpServer(tools: TestTool[], options: McpOptions = {}
     /** May be changed while the server runs. */
     tools,
     calls,
+    /** All HTTP requests so far. */
+    requests: () => requests,
     /** Sessions that clients have ended. */
     ended: () => ended,
     forgetSessions: () => sessions.clear(),

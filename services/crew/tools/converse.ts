@@ -23,50 +23,73 @@ interface Conversation {
   readonly secrets: () => readonly string[]
 }
 
+/** How far a call has come. */
+interface Progress {
+  readonly from: Resumed
+  /** What its service has wanted so far. */
+  readonly pauses: number
+  /** A former attempt came as far. */
+  readonly isKept: boolean
+}
+
 /**
  * Calls a tool within its time, and gives its service what it wants first: the answers of a person,
  * for which the run waits, or the time for a task. Each pause is a step, so that a new attempt
  * continues behind it. Raises the reason of the signal, and what ends the attempt.
  */
 export async function converse(steps: Steps, one: Conversation): Promise<ToolAnswer> {
-  const { tool, call, secrets } = one
+  const { tool, call } = one
   const started = performance.now()
   const leftMs = (): number => Math.max(0, tool.timeoutMs - (performance.now() - started))
-  let from: Resumed = {}
-  let isKept = false
-  const end = async (text: string): Promise<ToolAnswer> => {
-    await cancel(tool, from)
-    return { text, isError: true }
-  }
+  let at: Progress = { from: {}, pauses: 0, isKept: false }
   try {
-    for (let pauses = 0; ;) {
-      const path = [...call.path, askedKey(pauses)]
-      const isKnown = steps.isRecorded(path)
-      if (!isKnown) await wait(steps, call.signal, Math.min(waitOf(from), leftMs()))
-      const limits = { timeoutMs: leftMs(), secrets }
-      const found = isKnown ? undefined : await callTool(tool, { ...call, from }, limits)
-      if (found && 'text' in found) return leftMs() > 0 ? found : await end(found.text)
+    for (;;) {
+      const path = [...call.path, askedKey(at.pauses)]
+      const isKept = steps.isRecorded(path)
+      const found = isKept ? undefined : await ask(steps, one, { ...at, leftMs })
+      if (found && 'text' in found) return found
       if (found && isNothing(found)) {
-        if (!isKept) return { text: `The server gave up its task of ${tool.name}.`, isError: true }
-        // A former attempt was cut off, and gave the task up: its call is made again.
-        ;[from, isKept] = [{}, false]
-      } else if (found && isAtWork(found, from)) {
-        from = { ...found, answered: from.answered }
-      } else if (!isKnown && pauses === PAUSES_MAX) {
-        return await end(`${tool.name} wants input for the ${PAUSES_MAX + 1}th time in one call.`)
+        at = { ...at, from: {}, isKept: false }
+      } else if (found && isAtWork(found, at.from)) {
+        at = { ...at, from: { ...found, answered: at.from.answered } }
       } else {
         const pause = await record(steps, { tool, path, found })
-        pauses += 1
-        isKept = isKnown
-        from = await resume(steps, one, { from, pause, path })
+        const from = await resume(steps, one, { from: at.from, pause, path })
+        at = { from, pauses: at.pauses + 1, isKept }
       }
     }
   } catch (thrown) {
     // A hand-over leaves the task to the next attempt.
-    if (call.signal.aborted) await cancel(tool, from)
+    if (call.signal.aborted) await cancel(tool, at.from)
     throw thrown
   }
 }
+
+/** Returns the answer to a call, or what its service wants next. */
+async function ask(
+  steps: Steps,
+  { tool, call, secrets }: Conversation,
+  { from, pauses, isKept, leftMs }: Progress & { readonly leftMs: () => number },
+): Promise<ToolAnswer | ToolPause> {
+  await wait(steps, call.signal, Math.min(waitOf(from), leftMs()))
+  const found = await callTool(tool, { ...call, from }, { timeoutMs: leftMs(), secrets })
+  if ('text' in found) {
+    if (leftMs() === 0) await cancel(tool, from)
+    return found
+  }
+  if (isNothing(found)) {
+    // A former attempt was cut off and gave the task up: its call is made again.
+    return isKept ? found : problem(`The server gave up its task of ${tool.name}.`)
+  }
+  if (pauses < PAUSES_MAX || isAtWork(found, from)) return found
+  await cancel(tool, { ...from, ...found })
+  return problem(
+    `The server of ${tool.name} asked ${PAUSES_MAX} times in one call, and asks again. ` +
+      'Let the tool take what it needs as arguments.',
+  )
+}
+
+const problem = (text: string): ToolAnswer => ({ text, isError: true })
 
 const isNothing = ({ questions, requestState, taskId }: ToolPause): boolean =>
   questions === undefined && requestState === undefined && taskId === undefined
@@ -85,8 +108,8 @@ async function wait(steps: Steps, signal: AbortSignal, ms: number): Promise<void
   }
 }
 
-async function cancel({ cancel: giveUp }: CrewTool, { taskId }: Resumed): Promise<void> {
-  if (taskId !== undefined) await giveUp?.(taskId)
+async function cancel(tool: CrewTool, { taskId }: Resumed): Promise<void> {
+  if (taskId !== undefined) await tool.cancel?.(taskId)
 }
 
 interface Paused {

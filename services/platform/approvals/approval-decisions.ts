@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import type { JsonSchema } from '../../shared/json-schema.ts'
 import { whole } from '../../shared/whole.ts'
 
 /** What a person may decide about the output of a task. */
@@ -32,38 +31,6 @@ export interface ApprovalTerms {
   readonly withinMinutes?: number | undefined
   /** @default reject */
   readonly undecided?: (typeof UNDECIDED)[number] | undefined
-}
-
-/** What a run asks a person. */
-export interface ApprovalRequest {
-  /** The key of the step that waits. */
-  readonly step: string
-  readonly task: string
-  /** What the task would put out, or the arguments of the call, as JSON. */
-  readonly output: string
-  /** The call of a tool that is asked about. */
-  readonly call?: ProposedCall | undefined
-}
-
-/** The function that a model wants to call. */
-export interface ProposedCall {
-  /** As the model sees it. */
-  readonly name: string
-  /** The key of the tool in the version. */
-  readonly tool: string
-  readonly description: string
-  /** Of its arguments, or of the answers to what is asked in the middle of it. */
-  readonly parameters: JsonSchema
-  /** What its service asks before it answers the call, in place of whether it may be made. */
-  readonly question?: CallQuestion | undefined
-}
-
-/** What a service asks in the middle of a call. */
-export interface CallQuestion {
-  /** The host that asks. */
-  readonly server: string
-  /** By the keys of their answers. */
-  readonly messages: Readonly<Record<string, string>>
 }
 
 const UNITS = [

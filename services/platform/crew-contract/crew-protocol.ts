@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from '../definitions/crew-definition.ts'
+import { approvalRequest } from '../approvals/approval-request.ts'
 import { prose, shown } from './event-text.ts'
 import { handedConnections } from '../connections/handed-connections.ts'
 import { kickoffFiles } from './kickoff-files.ts'
@@ -127,26 +128,6 @@ const stepStarted = v.object({
 
 const json = v.record(v.string(), v.unknown())
 const runRequest = { step: key, automation: prose, inputs: json }
-/** What the service of a function asks in the middle of a call, by the keys of the answers. */
-const question = v.object({ server: prose, messages: v.record(v.string(), prose) })
-/**
- * The function that a model wants to call; `parameters` is the JSON Schema of its arguments, or of
- * the answers to its `question`.
- */
-const proposedCall = v.object({
-  name: prose,
-  tool: prose,
-  description: prose,
-  parameters: json,
-  question: v.optional(question),
-})
-const approvalRequest = {
-  step: key,
-  task: prose,
-  /** What the task would put out, or the arguments of the call, as JSON. */
-  output: prose,
-  call: v.optional(proposedCall),
-}
 const failedStep = { step: key, error: failure, usage: v.optional(usage) }
 
 /** The events of the contract. */

@@ -5,12 +5,8 @@ import { isObject } from '../../shared/is-object.ts'
 import { problemsUnder } from '../../shared/json-schema.ts'
 import { PLATFORM, writeAudit } from '../audit/audit.ts'
 import { DECIDE_WITHIN_MINUTES, describeMinutes } from '../approvals/approval-decisions.ts'
-import type {
-  ApprovalRequest,
-  ApprovalTerms,
-  Decision,
-  ProposedCall,
-} from '../approvals/approval-decisions.ts'
+import type { ApprovalTerms, Decision } from '../approvals/approval-decisions.ts'
+import type { ApprovalRequest, ProposedCall } from '../approvals/approval-request.ts'
 import { isUuid } from '../automations/automations.ts'
 import { requestDigest } from '../crew-contract/step-request.ts'
 import { answerStep } from './answer-step.ts'

@@ -1,4 +1,4 @@
-import * as v from 'valibot'
+import type * as v from 'valibot'
 import { toError } from '../errors.ts'
 import { createConnection } from './connection.ts'
 import { readQuestions } from './elicitation.ts'

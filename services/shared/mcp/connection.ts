@@ -9,6 +9,7 @@ import {
   versionRefusal,
 } from './messages.ts'
 import type { McpRequest } from './messages.ts'
+import type { McpEras } from './per-request.ts'
 import { createMcpEras, PER_REQUEST_VERSION, toPerRequest } from './per-request.ts'
 import { badAnswer, endSession, postMessage } from './post-message.ts'
 import type { McpAnswer, McpServer, Posted } from './post-message.ts'
@@ -29,11 +30,13 @@ interface Found {
   /** The server did not say. */
   readonly isUnsure?: boolean
 }
+
 /** Returns true for an answer that is none of MCP, as old servers have for what they do not know. */
 const isAnswered = (thrown: unknown): boolean =>
   thrown instanceof AppError && thrown.details['problem'] === 'bad_answer'
 
-const UNSURE: Found = { version: PROTOCOL_VERSION, isUnsure: true }
+const IN_SESSION: Found = { version: PROTOCOL_VERSION }
+const UNSURE: Found = { ...IN_SESSION, isUnsure: true }
 
 interface Session {
   readonly id: string | undefined
@@ -63,7 +66,7 @@ export function createConnection(server: McpServer): Connection {
   const nextId = (): number => (lastId += 1)
 
   async function begin(signal: AbortSignal): Promise<Session | undefined> {
-    session ??= open(signal)
+    session ??= open({ server, eras, requestAlone, nextId }, signal)
     const begun = session
     try {
       return await begun
@@ -71,29 +74,6 @@ export function createConnection(server: McpServer): Connection {
       if (session === begun) session = undefined
       throw thrown
     }
-  }
-
-  /** Begins a session; returns undefined for a server whose requests stand alone. */
-  async function open(signal: AbortSignal): Promise<Session | undefined> {
-    const isKnown = eras.eraOf(url) !== undefined
-    const found = isKnown ? { version: PROTOCOL_VERSION } : await discover(signal)
-    const isAlone = found.version === PER_REQUEST_VERSION
-    const begun = isAlone ? undefined : await initialize(server, nextId(), { ...found, signal })
-    if (!found.isUnsure) eras.learn(url, begun ? 'session' : 'per-request')
-    return begun
-  }
-
-  /** Returns the version to speak; one that is unsure is asked for again by the next session. */
-  async function discover(signal: AbortSignal): Promise<Found> {
-    const limit = { name: `Discovery at ${url.host}`, timeoutMs: DISCOVER_MS, signal }
-    const asked = { method: 'server/discover', params: {} }
-    const answer = await deadline(limit, (each) => requestAlone(asked, each)).catch(
-      (thrown: unknown) => isAnswered(thrown),
-    )
-    signal.throwIfAborted()
-    // Whatever else is wrong with it, `initialize` says.
-    if (answer === true) return { version: PROTOCOL_VERSION }
-    return answer && answer.status < 500 ? { version: versionFor(server, answer) } : UNSURE
   }
 
   function requestAlone(asked: McpAsked, signal: AbortSignal): Promise<McpAnswer> {
@@ -129,6 +109,42 @@ export function createConnection(server: McpServer): Connection {
       await endSession(server, headersOf(begun), signal).catch(() => {})
     },
   }
+}
+
+interface Opening {
+  readonly server: McpServer
+  readonly eras: McpEras
+  readonly requestAlone: Connection['request']
+  readonly nextId: () => number
+}
+
+/** Begins a session; returns undefined for a server whose requests stand alone. */
+async function open(
+  { server, eras, requestAlone, nextId }: Opening,
+  signal: AbortSignal,
+): Promise<Session | undefined> {
+  const { url } = server
+  const isKnown = eras.eraOf(url) !== undefined
+  const found = isKnown ? IN_SESSION : await discover(server, requestAlone, signal)
+  const isAlone = found.version === PER_REQUEST_VERSION
+  const begun = isAlone ? undefined : await initialize(server, nextId(), { ...found, signal })
+  if (!begun || !found.isUnsure) eras.learn(url, begun ? 'session' : 'per-request')
+  return begun
+}
+
+/** Returns the version to speak; one that is unsure is asked for again by the next session. */
+async function discover(
+  server: McpServer,
+  request: Connection['request'],
+  signal: AbortSignal,
+): Promise<Found> {
+  const limit = { name: `Discovery at ${server.url.host}`, timeoutMs: DISCOVER_MS, signal }
+  const asked = { method: 'server/discover', params: {} }
+  const answer = await deadline(limit, (each) => request(asked, each)).catch(isAnswered)
+  signal.throwIfAborted()
+  // Whatever else is wrong with it, `initialize` says.
+  if (answer === true) return IN_SESSION
+  return answer && answer.status < 500 ? { version: versionFor(server, answer) } : UNSURE
 }
 
 /** Begins a session; returns undefined for a server that takes none. */

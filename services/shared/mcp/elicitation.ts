@@ -5,6 +5,7 @@ import { isObject } from '../is-object.ts'
 const QUESTION_CHARACTERS_MAX = 4000
 /** The most that a server may ask at a time. */
 const QUESTIONS_MAX = 5
+const KEY_CHARACTERS_MAX = 200
 const SCHEMA_BYTES_MAX = 16_384
 const STATE_CHARACTERS_MAX = 65_536
 const FIELDS_MAX = 30
@@ -97,6 +98,9 @@ export function readQuestions(
   const entries = Object.entries(requests)
   if (entries.length > QUESTIONS_MAX) {
     throw new Error(`${entries.length} questions at a time; at most ${QUESTIONS_MAX} are asked`)
+  }
+  if (entries.some(([key]) => key.length > KEY_CHARACTERS_MAX)) {
+    throw new Error(`a question whose key has more than ${KEY_CHARACTERS_MAX} characters`)
   }
   if (requestState.length > STATE_CHARACTERS_MAX) {
     throw new Error(`a requestState of more than ${STATE_CHARACTERS_MAX} characters`)

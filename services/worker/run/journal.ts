@@ -8,7 +8,7 @@ import type {
   LlmCallEvent,
   ToolCallEvent,
 } from '../../platform/crew-contract/crew-protocol.ts'
-import type { ProposedCall } from '../../platform/approvals/approval-decisions.ts'
+import type { ProposedCall } from '../../platform/approvals/approval-request.ts'
 import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../../platform/runs/run-queue.ts'
 import { storeArtifacts, artifactName } from '../../platform/runs/run-artifacts.ts'
@@ -212,11 +212,11 @@ function toProgress(
 /** The call that a person is asked about, as the run's page and its callers see it. */
 const announceCall = (
   { output, ...event }: Extract<CrewEvent, { type: 'approval_requested' }>,
-  { name, tool }: ProposedCall,
+  { name, tool, question }: ProposedCall,
 ): ProgressEvent => ({
   ...event,
   output: excerpt(output, TOOL_CHARACTERS_MAX),
-  call: { name, tool },
+  call: { name, tool, ...(question && { question: { server: question.server } }) },
 })
 
 function ended(

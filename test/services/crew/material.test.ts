@@ -7,6 +7,7 @@ import { programPath } from '../../support/program.ts'
 import { modelHere, runHere } from './run-here.ts'
 import { createDocumentReader } from '../../../services/shared/documents/read-document.ts'
 import { callTool } from '../../../services/crew/tools/call-tool.ts'
+import type { CrewTool } from '../../../services/crew/tools/tool.ts'
 import { openToolbox } from '../../../services/crew/tools/toolbox.ts'
 import type { Agent } from '../../../services/platform/definitions/crew-definition.ts'
 import { parseCrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
@@ -64,6 +65,11 @@ const callOf = (given: object) => ({
   signal: new AbortController().signal,
 })
 
+async function textOf(tool: CrewTool, given: object): Promise<string> {
+  const answer = await callTool(tool, callOf(given), { timeoutMs: 60_000, secrets: () => [] })
+  return 'text' in answer ? answer.text : 'a pause'
+}
+
 describe('files for agents', () => {
   it('have names of their own, in the prompt and for the tool', async () => {
     const material = await open({
@@ -74,7 +80,7 @@ describe('files for agents', () => {
     const [tool] = toolsOf(material)
     if (!tool) throw new Error('no tool')
     expect(tool.description).toContain('x.txt (3), x-2.txt (6)')
-    const read = async (given: object) => (await callTool(tool, callOf(given), () => [])).text
+    const read = (given: object) => textOf(tool, given)
     expect(await read({ name: 'x-2.txt' })).toContain('two')
     expect(await read({ name: 'x.txt', offset: 1, limit: 1 })).toBe(
       'n\n\n(Characters 1 to 2 of 3. Read on with offset 2.)',
@@ -94,7 +100,7 @@ describe('files for agents', () => {
     const [tool] = toolsOf(material)
     if (!tool) throw new Error('no tool')
     expect(tool.description).toContain('q3.pdf (26, 2 pages)')
-    const read = async (given: object) => (await callTool(tool, callOf(given), () => [])).text
+    const read = (given: object) => textOf(tool, given)
     expect(await read({ name: 'q3.pdf', page: 2 })).toContain('[Page 2]\nTwo\n\n(Characters 14')
     expect(await read({ name: 'q3.pdf', page: 3 })).toContain('no page 3: the file has 2 pages')
   })

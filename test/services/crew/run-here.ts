@@ -21,6 +21,7 @@ interface RunHere {
   readonly inputs?: Readonly<Record<string, unknown>>
   readonly journal?: readonly RecordedStep[]
   readonly stopping?: AbortSignal
+  readonly signal?: AbortSignal
   readonly files?: KickoffFiles
   readonly origins?: readonly string[]
   readonly connections?: Readonly<Record<string, { access_token: string }>>
@@ -30,6 +31,7 @@ interface RunHere {
 export async function runHere(options: RunHere) {
   const { definition, llm, inputs = {}, origins = [], connections = {}, journal = [] } = options
   const { files, stopping = new AbortController().signal } = options
+  const { signal = new AbortController().signal } = options
   const events: CrewEvent[] = []
   const write = (event: CrewEvent): number => {
     const read = parseCrewEvent(JSON.stringify(event))
@@ -41,7 +43,7 @@ export async function runHere(options: RunHere) {
     journal,
     isJournaled: true,
     channel: { write, tell() {}, committed: async () => {} },
-    signal: new AbortController().signal,
+    signal,
     stopping,
   })
   const readDocument = createDocumentReader()

@@ -7,6 +7,7 @@ import {
   listApprovals,
 } from '../../../platform/runs/run-approvals.ts'
 import { AppError } from '../../../shared/errors.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
 import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import { sendFile } from '../../http/send-file.ts'
@@ -42,15 +43,12 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
     const { automation, run } = await getOwnRun(c, sql)
     const { user } = c.var.session
     const fields = c.var.form
-    const isAnswer = fields.get('decision') === 'answer'
-    const decision = isAnswer ? 'edit' : DECISIONS.find((each) => each === fields.get('decision'))
+    const { decision, text } = await readDecision(sql, run.id, fields)
     const refuse = async (problem: string, status: 409 | 422) => {
       const approvals = await listApprovals(sql, user.organizationId)
       return c.html(approvalsPage({ session: c.var.session, approvals, problem }), status)
     }
     if (!decision) return refuse('Choose whether to approve, edit or reject.', 422)
-    const asks = isAnswer ? (await findApproval(sql, run.id))?.call : undefined
-    const text = asks ? readAnswers(asks, fields) : textOf(fields, decision)
     if ((text?.length ?? 0) > ANSWER_CHARACTERS_MAX) {
       return refuse(`It must have at most ${ANSWER_CHARACTERS_MAX} characters.`, 422)
     }
@@ -79,6 +77,17 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   return room.routes
+}
+
+/** Answers to a question are an edit by the fields that the question has. */
+async function readDecision(sql: Database, runId: string, fields: URLSearchParams) {
+  const given = fields.get('decision')
+  if (given === 'answer') {
+    const call = (await findApproval(sql, runId))?.call
+    return { decision: 'edit', text: call ? readAnswers(call, fields) : '' } as const
+  }
+  const decision = DECISIONS.find((each) => each === given)
+  return { decision, text: decision && textOf(fields, decision) }
 }
 
 /** Browsers end the lines of a text with CR LF. */

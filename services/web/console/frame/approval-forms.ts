@@ -78,10 +78,7 @@ function questionForms(asked: AskedApproval, call: AskedCall): Html {
           ${submit(fields ? 'answer' : 'edit', `Send the ${what}`, 'primary')}
         </div>`,
     )}
-    ${decisionForm(
-      asked,
-      html`<div class="buttons">${submit('reject', reject, 'danger')}</div>`,
-    )}
+    ${decisionForm(asked, html`<div class="buttons">${submit('reject', reject, 'danger')}</div>`)}
     <p class="hint">${hint} Without an answer in time it is declined.</p>
     <details class="more">
       <summary>The call</summary>
@@ -104,8 +101,7 @@ function decisionForms(asked: AskedApproval): Html {
   const words = call ? OF_CALL : OF_OUTPUT
   const isShort = proposed.length <= ANSWER_CHARACTERS_MAX
   const text = call && isShort && isJson(proposed) ? indentJson(proposed) : proposed
-  return html`${times(asked.approval)}
-    ${call ? callView(asked, call) : outputView(proposed)}
+  return html`${times(asked.approval)} ${call ? callView(asked, call) : outputView(proposed)}
     <div class="decisions">
       ${decisionForm(asked, html`${submit('approve', 'Approve', 'primary')}`)}
       ${

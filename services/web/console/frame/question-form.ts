@@ -5,7 +5,7 @@ import { askedForm } from '../../../shared/mcp/elicitation.ts'
 import type { AskedField } from '../../../shared/mcp/elicitation.ts'
 import type { Html } from './parts.ts'
 import { foreignText } from './text/foreign-text.ts'
-import { visibleText } from './text/visible-text.ts'
+import { hasInvisible, visibleText } from './text/visible-text.ts'
 
 /** What a crew hands over of a question is checked again: it may be any program. */
 const answers = v.object({ properties: v.record(v.string(), askedForm) })
@@ -52,11 +52,12 @@ export function readAnswers(call: AskedCall, form: URLSearchParams): string {
 /** What is no number is left as it is, for the message about it. */
 function valueOf({ name, field }: FormField, form: URLSearchParams): unknown {
   if (field.type === 'boolean') return form.has(name)
-  if (field.type === 'array') return form.getAll(name)
+  const choices = choicesOf(field)
+  if (field.type === 'array') return form.getAll(name).map((at) => choices[Number(at)]?.value ?? at)
   // Browsers end the lines of a text with CR LF.
   const text = (form.get(name) ?? '').replaceAll('\r\n', '\n')
   if (text === '') return undefined
-  if (field.type === 'string') return text
+  if (field.type === 'string') return choices[Number(text)]?.value ?? text
   const number = Number(text)
   return text.trim() === '' || Number.isNaN(number) ? text : number
 }
@@ -93,12 +94,12 @@ function fieldView(one: FormField): Html {
     return html`<fieldset class="choices">
       <legend>${label} ${hint}</legend>
       ${choicesOf(field).map(
-        ({ value, text }) =>
+        ({ value, text }, at) =>
           html`<label class="choice">
             <input
               type="checkbox"
               name="${name}"
-              value="${value}"
+              value="${at}"
               ${field.default?.includes(value) ? 'checked' : ''}
             />
             <span>${text}</span>
@@ -126,12 +127,14 @@ function control({ name, field, isRequired }: FormField): Html {
   if (field.type !== 'string') return html``
   const choices = choicesOf(field)
   const { format, minLength, maxLength, default: value = '' } = field
+  // A person sees all that is sent.
+  const typed = hasInvisible(value) ? '' : value
   if (choices.length > 0) {
     return html`<select name="${name}" ${required}>
       <option value="">–</option>
       ${choices.map(
-        (each) =>
-          html`<option value="${each.value}" ${each.value === value ? 'selected' : ''}>
+        (each, at) =>
+          html`<option value="${at}" ${each.value === value ? 'selected' : ''}>
             ${each.text}
           </option>`,
       )}
@@ -139,14 +142,14 @@ function control({ name, field, isRequired }: FormField): Html {
   }
   const limits = html`${attribute('minlength', minLength)} ${attribute('maxlength', maxLength)}`
   if (format === undefined) {
-    return html`<textarea name="${name}" rows="2" ${limits} ${required}>${value}</textarea>`
+    return html`<textarea name="${name}" rows="2" ${limits} ${required}>${typed}</textarea>`
   }
   return html`<input
     type="${INPUT_TYPES[format]}"
     name="${name}"
     ${format === 'date-time' ? html`placeholder="2026-07-28T09:00:00Z"` : ''}
     ${limits}
-    value="${value}"
+    value="${typed}"
     ${required}
   />`
 }
@@ -161,7 +164,7 @@ interface Choice {
   readonly text: string
 }
 
-/** The choices of a field, by their titles; none for a text. */
+/** The choices of a field, which the form knows by their places; none for a text. */
 function choicesOf(field: AskedField): Choice[] {
   if (field.type !== 'string' && field.type !== 'array') return []
   const own = field.type === 'string' ? field : field.items

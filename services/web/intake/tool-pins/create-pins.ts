@@ -1,5 +1,6 @@
 import { pinAutomation } from '../../../platform/automations/automation-tools.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
+import { createMcpEras } from '../../../shared/mcp/per-request.ts'
 import { oauthServiceOf } from '../../../shared/oauth-service.ts'
 import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createToolGuard } from '../../../shared/outgoing/guards.ts'
@@ -29,8 +30,10 @@ export function createOffers(web: WebDeps): OffersOf {
 function createPinDeps({ sql, config }: WebDeps): (organizationId: number) => PinDeps {
   const oauth = oauthServiceOf(config)
   const guard = createToolGuard(config.TOOL_PRIVATE_ORIGINS, createForwardProxy(config))
+  const eras = createMcpEras()
   return (organizationId) => ({
     guard,
+    eras,
     subject: `organization ${organizationId}`,
     connections: createPinConnections({ sql, oauth, organizationId }),
     pinAutomation: (tool) => pinAutomation(sql, organizationId, tool),

@@ -7,6 +7,7 @@ import { isObject } from '../../../shared/is-object.ts'
 import { schemaProblem } from '../../../shared/json-schema.ts'
 import { openMcpSession } from '../../../shared/mcp/client.ts'
 import type { McpTool } from '../../../shared/mcp/messages.ts'
+import type { McpEras } from '../../../shared/mcp/per-request.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { sendRequest } from '../../../shared/outgoing/send-request.ts'
 import { baseUrlOf, readAllOperations, readOperations } from './read-openapi.ts'
@@ -27,6 +28,8 @@ const DESCRIPTION_CHARACTERS_MAX = 4000
 /** The surroundings in which tools are read. */
 export interface PinDeps {
   readonly guard: OutgoingGuard
+  /** What is known of MCP servers so far. @default nothing */
+  readonly eras?: McpEras
   /** The one whose tools they are: nobody else waits for its look-ups. */
   readonly subject: string
   /** The connections that tools may name. @default none */
@@ -150,6 +153,7 @@ async function listMcpTools(
     url: new URL(url),
     token: () => token,
     guard: subjectGuard(deps),
+    eras: deps.eras,
     responseBytesMax: LIST_BYTES_MAX,
   })
   try {

@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { inputRequired } from '@modelcontextprotocol/server'
-import { afterEach, describe, expect, it } from 'vitest'
-import { openMcpSession } from '../../../../services/shared/mcp/client.ts'
+import type { InputRequests } from '@modelcontextprotocol/server'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { ANSWERING, openMcpSession } from '../../../../services/shared/mcp/client.ts'
 import type { McpSession } from '../../../../services/shared/mcp/client.ts'
 import { createMcpEras } from '../../../../services/shared/mcp/per-request.ts'
 import type { McpEras } from '../../../../services/shared/mcp/per-request.ts'
@@ -37,7 +38,14 @@ function open(address: string, eras?: McpEras): McpSession {
   const url = new URL(address)
   const token = () => ({ access_token: 'secret-token' })
   const guard = guardFor(url.origin)
-  const session = openMcpSession({ url, token, guard, eras, responseBytesMax: 100_000 })
+  const session = openMcpSession({
+    url,
+    token,
+    guard,
+    eras,
+    capabilities: ANSWERING,
+    responseBytesMax: 100_000,
+  })
   opened.push(() => session.close(signal))
   return session
 }
@@ -47,11 +55,17 @@ const SEARCH: TestTool = {
   inputSchema: { type: 'object', properties: { q: { type: 'string' } } },
 }
 
-const call = (session: McpSession, { name, inputSchema } = SEARCH, given: object = { q: 'x' }) =>
+const outcomeOf = (session: McpSession, { name, inputSchema } = SEARCH, given: object = {}) =>
   session.callTool(
     { name, arguments: { ...given }, inputSchema, meta: { 'idempotency-key': 'key-1' } },
     signal,
   )
+
+async function call(session: McpSession, tool = SEARCH, given: object = { q: 'x' }) {
+  const outcome = await outcomeOf(session, tool, given)
+  if ('result' in outcome) return outcome.result
+  throw new Error('the server wants something first')
+}
 
 describe('an MCP server that takes 2026-07-28 alone', () => {
   it.each<[string, Options]>([
@@ -81,9 +95,9 @@ describe('an MCP server that takes 2026-07-28 alone', () => {
     const server = await server2026([SEARCH])
     const eras = createMcpEras()
     await call(open(server.url, eras))
-    expect(server.requests()).toBe(2)
+    expect(server.methods).toEqual(['server/discover', 'tools/call'])
     await call(open(server.url, eras))
-    expect(server.requests()).toBe(3)
+    expect(server.methods.slice(2)).toEqual(['tools/call'])
   })
 
   it('tells of its progress before it answers', async () => {
@@ -142,22 +156,38 @@ describe('an MCP server that takes 2026-07-28 alone', () => {
     expect(await call(open(server.url), tool)).toMatchObject({ isError: false })
   })
 
-  it('is told to the model when it wants input first', async () => {
-    const confirm = inputRequired.elicit({
-      message: 'Sure?',
-      requestedSchema: { type: 'object', properties: { ok: { type: 'boolean' } } },
+  it('asks for input and gets its state back, byte by byte', async () => {
+    const requestState = ' {"a": "\u2028ü"}=='
+    const requestedSchema = { type: 'object', properties: { ok: { type: 'boolean' } } } as const
+    const confirm = inputRequired.elicit({ message: 'Sure?', requestedSchema })
+    const inputRequests = { confirm }
+    const server = await server2026([SEARCH], {
+      answer: ({ responses }) =>
+        responses ? { content: [] } : inputRequired({ inputRequests, requestState }),
     })
-    const answers = [
-      inputRequired({ requestState: 'state' }),
-      inputRequired({ inputRequests: { confirm } }),
-    ]
-    const server = await server2026([SEARCH], { answer: () => answers.shift() ?? { content: [] } })
     const session = open(server.url)
-    await expect(call(session)).rejects.toThrow(
-      'answered with a request for input in the middle of search (input_required). No person can',
-    )
-    await expect(call(session)).rejects.toThrow(/says: .*elicitation/)
-    expect(server.calls).toHaveLength(2)
+    expect(await outcomeOf(session)).toEqual({
+      questions: {
+        confirm: {
+          message: 'Sure?',
+          schema: { ...requestedSchema, required: [], additionalProperties: false },
+        },
+      },
+      requestState,
+    })
+    const inputResponses = { confirm: { action: 'accept', content: { ok: true } } }
+    const again = { ...SEARCH, arguments: {}, meta: {}, inputResponses, requestState }
+    expect(await session.callTool(again, signal)).toMatchObject({ result: { isError: false } })
+    expect(server.calls.at(-1)).toMatchObject({ responses: inputResponses, requestState })
+  })
+
+  it.each<[string, InputRequests, RegExp]>([
+    ['a model', { m: inputRequired.createMessage({ messages: [], maxTokens: 1 }) }, /-3202|sampl/],
+    ['roots', { r: inputRequired.listRoots() }, /-3202|roots/],
+  ])('is refused when it asks for %s, which it was not offered', async (_, requests, message) => {
+    const answer = () => inputRequired({ inputRequests: requests })
+    const server = await server2026([SEARCH], { answer })
+    await expect(outcomeOf(open(server.url))).rejects.toThrow(message)
   })
 
   it('may be replaced by one with sessions, and the other way round', async () => {
@@ -173,24 +203,149 @@ describe('an MCP server that takes 2026-07-28 alone', () => {
     await second.stop()
     await server2026([SEARCH], { port })
     expect(await call(open(first.url, eras))).toMatchObject({ isError: false })
-    expect(eras.isPerRequest(new URL(first.url))).toBe(true)
+    expect(eras.eraOf(new URL(first.url))).toBe('per-request')
   })
 })
 
+const UNSUPPORTED = (supported: string[]) => ({
+  code: -32_022,
+  message: 'no',
+  data: { supported, requested: '2026-07-28' },
+})
+
+interface Asked {
+  readonly id?: number
+  readonly params?: { readonly protocolVersion?: string }
+}
+
+interface Head {
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  /** Gets the versions that clients ask for. */
+  readonly seen?: unknown[]
+}
+
 /** A server that answers each request with this, and repeats its id. */
 const answering =
-  (answer: object, { status = 200, headers = {} } = {}): RequestListener =>
+  (answer: object, { status = 200, headers = {}, seen = [] }: Head = {}): RequestListener =>
   (request, response) => {
     void text(request).then((body) => {
-      const { id } = JSON.parse(body || '{}') as { id?: number }
+      const { id, params } = JSON.parse(body || '{}') as Asked
+      seen.push(params?.protocolVersion)
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
       response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
     })
   }
 
+describe('an MCP server of both eras', () => {
+  it('is spoken to in the newer one', async () => {
+    const server = await server2026([SEARCH], { legacy: 'stateless' })
+    const session = open(server.url)
+    expect(await session.listTools(signal)).toHaveLength(1)
+    expect(await call(session)).toMatchObject({ isError: false })
+    expect(server.methods).toEqual(['server/discover', 'tools/list', 'tools/call'])
+  })
+})
+
+describe('an MCP server of 2025', () => {
+  it('is asked once in vain by those who share what they know, and then as ever', async () => {
+    const server = await startMcpServer([SEARCH])
+    opened.push(() => server.stop())
+    const eras = createMcpEras()
+    const counts: number[] = []
+    for (let sessions = 0; sessions < 2; sessions += 1) {
+      const before = server.requests()
+      const session = open(server.url, eras)
+      await call(session)
+      await call(session)
+      counts.push(server.requests() - before)
+    }
+    // initialize, initialized, and two calls
+    expect(counts).toEqual([5, 4])
+    expect(eras.eraOf(new URL(server.url))).toBe('session')
+  })
+
+  it.each<[string, RequestListener]>([
+    ['nothing', () => {}],
+    ['HTTP 503', (_, response) => void response.writeHead(503).end()],
+    ['a closed connection', (_, response) => void response.destroy()],
+  ])('that answers to discovery with %s is asked again by the next session', async (_, first) => {
+    const eras = createMcpEras()
+    const result = { protocolVersion: '2025-06-18', tools: [] }
+    const url = await serve((request, response) => {
+      const isDiscovery = request.headers['mcp-method'] === 'server/discover'
+      ;(isDiscovery ? first : answering({ result }))(request, response)
+    })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const listed = open(url, eras).listTools(signal)
+    await vi.advanceTimersByTimeAsync(5000)
+    vi.useRealTimers()
+    expect(await listed).toEqual([])
+    expect(eras.eraOf(new URL(url))).toBeUndefined()
+  })
+
+  it.each<[string, object, object?]>([
+    ['HTML', { html: true }],
+    ['an error', { error: { code: -32_601, message: 'no' } }],
+    ['its versions', { error: UNSUPPORTED(['2024-11-05', '2025-11-25']) }, { status: 400 }],
+    ['its versions as a result', { result: { supportedVersions: ['2025-11-25'] } }],
+    ['something else', { result: { tools: [] } }],
+  ])('is recognized by %s', async (kind, said, head) => {
+    const eras = createMcpEras()
+    const versions: unknown[] = []
+    const url = await serve((request, response) => {
+      if (request.headers['mcp-method'] !== 'server/discover') {
+        const result = { protocolVersion: '2025-11-25', tools: [] }
+        return answering({ result }, { seen: versions })(request, response)
+      }
+      if ('html' in said) return void response.end('<p>')
+      answering(said, head)(request, response)
+    })
+    expect(await open(url, eras).listTools(signal)).toEqual([])
+    expect(eras.eraOf(new URL(url))).toBe('session')
+    expect(versions[0]).toBe(kind.startsWith('its') ? '2025-11-25' : '2025-06-18')
+  })
+})
+
+describe('an MCP server that lies', () => {
+  it('about its era is told so, after a few requests', async () => {
+    let requests = 0
+    const lying = (said: object, head?: object) =>
+      serve((request, response) => {
+        requests += 1
+        answering(said, head)(request, response)
+      })
+    const refusing = await lying({ error: UNSUPPORTED(['2026-07-28']) }, { status: 400 })
+    await expect(open(refusing).listTools(signal)).rejects.toThrow(
+      'a refusal of version 2026-07-28, which it lists as its own',
+    )
+    const claiming = await lying({ result: { supportedVersions: ['2026-07-28'] } })
+    await expect(open(claiming).listTools(signal)).rejects.toThrow('a result that is not valid')
+    const both = await serve((request, response) => {
+      requests += 1
+      const isDiscovery = request.headers['mcp-method'] === 'server/discover'
+      const said = isDiscovery
+        ? { result: { supportedVersions: ['2026-07-28'] } }
+        : { error: UNSUPPORTED(['2026-07-28']) }
+      answering(said, { status: isDiscovery ? 200 : 400 })(request, response)
+    })
+    await expect(open(both).listTools(signal)).rejects.toThrow('says: no')
+    expect(requests).toBeLessThan(10)
+  })
+
+  it.each([7, 'x', null])(
+    'about the request that it answers (id %j) is not believed',
+    async (id) => {
+      const result = { supportedVersions: ['2026-07-28'], tools: [] }
+      const url = await serve(answering({ result, id }))
+      await expect(open(url).listTools(signal)).rejects.toThrow(/response to another|no message of/)
+    },
+  )
+})
+
 describe('an MCP server', () => {
   it('that takes other versions only is named with them', async () => {
-    const error = { code: -32_022, message: 'no', data: { supported: ['2027-01-01'] } }
+    const error = UNSUPPORTED(['2027-01-01'])
     const url = await serve(answering({ error }, { status: 400 }))
     await expect(open(url).listTools(signal)).rejects.toThrow(
       'with the versions 2027-01-01 of the protocol; known are 2025-03-26, 2025-06-18, ' +
@@ -198,11 +353,11 @@ describe('an MCP server', () => {
     )
   })
 
-  it('that answers a call with a task is told to the model', async () => {
+  it('that answers a call with what is not known is told to the model', async () => {
     const url = await serve(
-      answering({ result: { protocolVersion: '2025-11-25', resultType: 'task' } }),
+      answering({ result: { protocolVersion: '2025-11-25', resultType: 'poem' } }),
     )
-    await expect(call(open(url))).rejects.toThrow('a result of search of the type task')
+    await expect(call(open(url))).rejects.toThrow('a result of search of the type poem')
   })
 
   it('that forgets its sessions is asked in a new one, and then told what to do', async () => {

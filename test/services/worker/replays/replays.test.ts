@@ -1,12 +1,27 @@
+import { inputRequired } from '@modelcontextprotocol/server'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { findReplayedRun } from '../../../../services/platform/replays/replay-results.ts'
-import { decideApproval } from '../../../../services/platform/runs/run-approvals.ts'
+import { decideApproval, findApproval } from '../../../../services/platform/runs/run-approvals.ts'
 import { definition } from '../../../support/crew.ts'
 import { asks, refuses, says } from '../../crew/fake-model.ts'
 import type { Answer } from '../../crew/fake-model.ts'
+import { startMcpServer2026 } from '../../../support/mcp-server-2026.ts'
 import { agentsWith, openReplayStage } from './stage.ts'
 
-const stage = await openReplayStage()
+const BOOK = { name: 'book', inputSchema: { type: 'object' as const, properties: {} } }
+const requestedSchema = {
+  type: 'object' as const,
+  properties: { ok: { type: 'boolean' as const } },
+}
+const sure = inputRequired.elicit({ message: 'Sure?', requestedSchema })
+/** Asks a person in the middle of each call. */
+const travel = await startMcpServer2026([BOOK], {
+  answer: ({ responses }) =>
+    responses
+      ? { content: [{ type: 'text', text: 'Booked.' }] }
+      : inputRequired({ inputRequests: { sure }, requestState: 'state-1' }),
+})
+const stage = await openReplayStage([travel.origin])
 const { platform, model, publishVersion, replay, sql, docsOf } = stage
 const docs = docsOf('look', 'seek')
 
@@ -15,7 +30,10 @@ beforeEach(async () => {
   stage.server.calls.length = 0
 })
 
-afterAll(() => stage.server.stop())
+afterAll(async () => {
+  await stage.server.stop()
+  await travel.stop()
+})
 
 /** Answers by what is asked, so that no order of calls matters. */
 const echoes: Answer = (response, request) =>
@@ -36,7 +54,25 @@ interface Kind {
   readonly change?: object
   readonly answers: readonly Answer[]
   readonly decide?: 'approve' | 'edit' | 'reject'
+  readonly text?: string
   readonly ends?: 'error'
+}
+
+const ASKED: Kind = {
+  change: {
+    tools: {
+      travel: {
+        type: 'mcp',
+        url: travel.url,
+        tools: ['book'],
+        pinned: { tools: [{ name: 'book', input_schema: BOOK.inputSchema }] },
+      },
+    },
+    agents: agentsWith(['travel']),
+  },
+  answers: [asks(['book', {}]), says('Facts.'), says('A summary.')],
+  decide: 'edit',
+  text: '{"sure":{"ok":true}}',
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -85,23 +121,26 @@ const KINDS: Readonly<Record<string, Kind>> = {
     decide: 'reject',
     ends: 'error',
   },
+  'a question of a server in the middle of a call': ASKED,
   'a model that refuses': { answers: [says('Facts.'), refuses(400, 'no')], ends: 'error' },
 }
 
 /** Performs a run, and returns its id once it is over. */
-async function record({ answers, decide, ends }: Kind): Promise<string> {
+async function record({ answers, decide, text, ends }: Kind): Promise<string> {
   model.play(...answers)
   const id = await platform.kickoff()
   if (decide) {
     await platform.until(id, 'waiting')
-    const about = { deploymentId: platform.automation.id, runId: id, task: 'research' }
-    await decideApproval(sql, { ...about, decision: decide, text: 'Said by a person.' })
+    const call = (await findApproval(sql, id))?.call?.id
+    const about = { deploymentId: platform.automation.id, runId: id, task: 'research', call }
+    await decideApproval(sql, { ...about, decision: decide, text: text ?? 'Said by a person.' })
   }
   await platform.until(id, ends ?? 'completed')
   return id
 }
 
-const asked = (): number => model.requests.length + stage.server.calls.length
+const asked = (): number =>
+  model.requests.length + stage.server.calls.length + travel.methods.length
 
 describe('a replay of the same version', () => {
   it.each(Object.entries(KINDS))('is equal, and asks nobody: %s', async (_, kind) => {
@@ -119,6 +158,25 @@ describe('a replay of the same version', () => {
     }
     const found = await findReplayedRun(sql, { replayId: summary?.id ?? '', runId: id })
     expect(found?.output).toBe(run?.output)
+  })
+})
+
+describe('a run that a server has asked something', () => {
+  it('went on where it was: the call was made again with the answer and the state', async () => {
+    await publishVersion(ASKED.change)
+    travel.calls.length = 0
+    const id = await record(ASKED)
+    expect(travel.calls).toMatchObject([
+      { responses: undefined },
+      {
+        responses: { sure: { action: 'accept', content: { ok: true } } },
+        requestState: 'state-1',
+      },
+    ])
+    const events = await platform.events(id)
+    expect(JSON.stringify(events)).not.toContain('state-1')
+    const begun = events.flatMap(({ type, kind }) => (type === 'step_started' ? [kind] : []))
+    expect(begun).toEqual(['tool', 'approval', 'tool'])
   })
 })
 

@@ -13,8 +13,11 @@ const inputSchema = { type: 'object' as const, properties }
 const look = { name: 'look', inputSchema }
 const seek = { name: 'seek', inputSchema }
 
-/** Opens a platform with a crew, a worker, a model and a tool that count who calls them. */
-export async function openReplayStage() {
+/**
+ * Opens a platform with a crew, a worker, a model and a tool that count who calls them. The crew
+ * may call other servers by their origins.
+ */
+export async function openReplayStage(origins: readonly string[] = []) {
   const opened = await openWorker()
   const { platform, publish, deploy } = opened
   const { sql, automation } = platform
@@ -35,7 +38,7 @@ export async function openReplayStage() {
   }
 
   async function startAll(): Promise<void> {
-    await deploy({ TOOL_PRIVATE_ORIGINS: server.origin })
+    await deploy({ TOOL_PRIVATE_ORIGINS: [server.origin, ...origins].join(',') })
     await platform.startWorker()
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
-import type { ProposedCall } from '../../../../../services/platform/approvals/approval-decisions.ts'
+import type { ProposedCall } from '../../../../../services/platform/approvals/approval-request.ts'
 import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import { kickoff, stopRun } from '../../../../../services/platform/runs/runs.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
@@ -254,5 +254,97 @@ describe('the page of approvals', () => {
     expect((await decide(id, { decision: 'edit', call, output: '[]' })).status).toBe(422)
     expect((await decide(id, { decision: 'reject', reason: 'No.', call })).status).toBe(303)
     expect((await decide(id, { decision: 'approve', call })).status).toBe(409)
+  })
+
+  describe('with what a server of MCP asks in the middle of a call', () => {
+    const markup = '<script>alert(1)</script>\u202e'
+    const RESERVE: ProposedCall = {
+      name: 'reserve',
+      tool: 'travel',
+      description: 'Reserves.',
+      parameters: {
+        type: 'object',
+        properties: {
+          seats: {
+            type: 'object',
+            properties: {
+              count: { type: 'integer', title: markup, description: markup, maximum: 9 },
+              fare: { type: 'string', oneOf: [{ const: markup, title: markup }] },
+              [markup]: { type: 'array', items: { type: 'string', enum: [markup, 'b'] } },
+              flexible: { type: 'boolean', title: 'Flexible' },
+              mail: { type: 'string', format: 'email', default: markup },
+            },
+            required: ['count'],
+            additionalProperties: false,
+          },
+        },
+        required: ['seats'],
+        additionalProperties: false,
+      },
+      question: { server: 'travel.test', messages: { seats: `How many? ${markup}` } },
+    }
+    const parkQuestion = (call = RESERVE) => park('{"to":"Rome"}', call)
+    const fields = { decision: 'answer', 'answer.0.0': '2', 'answer.0.2': '1' }
+
+    it('shows the fields that it asks for, and nothing that it could do to the page', async () => {
+      await parkQuestion()
+      const page = await list()
+      expect(page).toContain('<strong>travel.test</strong>')
+      expect(page).not.toContain('<script>alert')
+      expect(page).not.toContain('\u202e')
+      expect(page).toMatch(/How many\? &lt;script&gt;/)
+      expect(page).toMatch(/type="number"\s+name="answer.0.0"\s+step="1"\s+max="9"/)
+      for (const name of ['answer.0.1', 'answer.0.2', 'answer.0.3', 'answer.0.4']) {
+        expect(page).toContain(`name="${name}"`)
+      }
+      expect(page).not.toContain('value="approve"')
+    })
+
+    it('takes one answer, of those who may decide', async () => {
+      const id = await parkQuestion()
+      const call = await idOfCall()
+      const answer = (more: object, who = ada) => decide(id, { ...fields, call, ...more }, who)
+      expect((await answer({}, await platform.signIn(platform.rival))).status).toBe(404)
+      await asRole('viewer')
+      expect((await answer({})).status).toBe(403)
+      await asRole('admin')
+      expect((await answer({ decision: 'approve' })).status).toBe(422)
+      const wrong = await answer({ 'answer.0.0': '10' })
+      expect(wrong.status).toBe(422)
+      expect(await wrong.text()).toContain('The answers to reserve are not valid')
+      expect((await answer({ 'answer.0.0': 'two' })).status).toBe(422)
+      expect((await answer({ call: 'other' })).status).toBe(404)
+      const given = await answer({})
+      expect(given.headers.get('location')).toBe('/approvals?notice=approval-decided')
+      const [row] = await platform.sql`select decision, answer from run_approvals`
+      expect(row).toEqual({
+        decision: 'edit',
+        answer: JSON.stringify({ seats: { count: 2, [markup]: ['b'], flexible: false } }),
+      })
+      expect((await answer({})).status).toBe(409)
+      expect((await answer({ decision: 'reject' })).status).toBe(409)
+    })
+
+    it('is answered by a program as well, or declined when its time is over', async () => {
+      const id = await parkQuestion()
+      const body = { task: 'write', call: await idOfCall() }
+      expect(await statusOf(id)).toMatchObject({
+        waiting_for: { call: { question: RESERVE.question }, undecided: 'reject' },
+      })
+      const approve = await call(`resume/${id}`, { ...body, decision: 'approve' })
+      expect(await approve.text()).toContain('Answer with the decision edit')
+      const more = { decision: 'edit', text: '{"seats": {"count": 1, "more": 2}}' }
+      expect((await call(`resume/${id}`, { ...body, ...more })).status).toBe(422)
+      const text = '{"seats": {"count": 1}}'
+      const edit = await call(`resume/${id}`, { ...body, decision: 'edit', text })
+      expect(edit.status).toBe(200)
+    })
+
+    it('is answered as JSON where its fields cannot be shown', async () => {
+      const id = await parkQuestion({ ...RESERVE, parameters: { type: 'object' } })
+      expect(await list()).toContain('Answers, as JSON')
+      const given = { call: await idOfCall(), decision: 'edit', output: '{"any": 1}' }
+      expect((await decide(id, given)).status).toBe(303)
+    })
   })
 })
