@@ -6,7 +6,7 @@ import type {
   StepUsage,
   TextDelta,
 } from '../platform/crew-contract/crew-protocol.ts'
-import type { ApprovalRequest } from '../platform/approvals/approval-request.ts'
+import type { ApprovalRequest } from '../platform/crew-contract/approval-request.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/crew-contract/step-key.ts'
 import type { RunRequest } from '../platform/runs/called-runs.ts'
 import type { RunFailure } from '../platform/runs/run-errors.ts'

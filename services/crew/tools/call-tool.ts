@@ -1,9 +1,10 @@
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
+import type { McpPause } from '../../shared/mcp/messages.ts'
 import { problemsUnder } from '../../shared/json-schema.ts'
 import { toolError } from './tool.ts'
-import type { CrewTool, ToolAnswer, ToolArguments, ToolCall, ToolPause } from './tool.ts'
+import type { CrewTool, ToolAnswer, ToolArguments, ToolCall } from './tool.ts'
 
 /** A call that a model asks for. */
 export interface AskedCall {
@@ -59,7 +60,7 @@ export async function callTool(
   tool: CrewTool,
   call: ToolCall,
   { timeoutMs, secrets }: CallLimits,
-): Promise<ToolAnswer | ToolPause> {
+): Promise<ToolAnswer | McpPause> {
   const { name } = tool
   if (tool.hasSteps) return tool.call(call)
   try {
@@ -75,23 +76,19 @@ export async function callTool(
 }
 
 /** What a person is asked, and what is kept. A state goes back as it was, or not at all. */
-function pauseWithout(pause: ToolPause, secrets: readonly string[]): ToolPause {
+function pauseWithout(pause: McpPause, secrets: readonly string[]): McpPause {
   const { requestState, taskId } = pause
   const kept = [requestState, taskId].join(' ')
   if (withoutSecrets(kept, secrets) !== kept) {
     throw toolError('The server repeats the access token in what it wants to have back.')
   }
-  return JSON.parse(withoutSecrets(JSON.stringify(pause), secrets)) as ToolPause
+  return JSON.parse(withoutSecrets(JSON.stringify(pause), secrets)) as McpPause
 }
 
-/** Says that a call was given up. */
-export const tookTooLong = ({ name, timeoutMs }: CrewTool): string =>
-  `${name} did not answer within ${timeoutMs / 1000} s and was given up.`
-
-function describe(thrown: unknown, tool: CrewTool): string {
-  const { name } = tool
+function describe(thrown: unknown, { name, timeoutMs }: CrewTool): string {
   if (thrown instanceof AppError) {
-    return thrown.code === 'timeout' ? tookTooLong(tool) : thrown.message
+    if (thrown.code !== 'timeout') return thrown.message
+    return `${name} did not answer within ${timeoutMs / 1000} s and was given up.`
   }
   return `${name} cannot be reached: ${reasonOf(thrown)}.`
 }

@@ -2,17 +2,16 @@ import * as v from 'valibot'
 import { DECISIONS } from '../../platform/approvals/approval-decisions.ts'
 import { askedKey, DECISION } from '../../platform/crew-contract/step-key.ts'
 import { isObject } from '../../shared/is-object.ts'
+import { mcpPause } from '../../shared/mcp/messages.ts'
+import type { McpPause, Questions } from '../../shared/mcp/messages.ts'
 import type { Steps } from '../steps.ts'
 import { callTool } from './call-tool.ts'
-import { toolPause } from './tool.ts'
-import type { CrewTool, Resumed, ToolAnswer, ToolCall, ToolPause } from './tool.ts'
+import type { CrewTool, Resumed, ToolAnswer, ToolCall } from './tool.ts'
 
 /** How often a service may want something in the middle of one call. */
 const PAUSES_MAX = 5
 /** The wait for a service that wants nothing but to be called again. */
 const AGAIN_MS = 1000
-/** The longest wait in which nobody looks whether the call is over. */
-const LOOK_MS = 1000
 
 const decided = v.object({ decision: v.picklist(DECISIONS), text: v.optional(v.string()) })
 
@@ -53,7 +52,8 @@ export async function converse(steps: Steps, one: Conversation): Promise<ToolAns
       } else if (found && isAtWork(found, at.from)) {
         at = { ...at, from: { ...found, answered: at.from.answered } }
       } else {
-        const pause = await record(steps, { tool, path, found })
+        const place = { kind: 'tool', path, name: tool.name, schema: mcpPause } as const
+        const pause = await steps.perform(place, async () => found ?? {})
         const from = await resume(steps, one, { from: at.from, pause, path })
         at = { from, pauses: at.pauses + 1, isKept }
       }
@@ -70,8 +70,9 @@ async function ask(
   steps: Steps,
   { tool, call, secrets }: Conversation,
   { from, pauses, isKept, leftMs }: Progress & { readonly leftMs: () => number },
-): Promise<ToolAnswer | ToolPause> {
-  await wait(steps, call.signal, Math.min(waitOf(from), leftMs()))
+): Promise<ToolAnswer | McpPause> {
+  const waitMs = Math.min(waitOf(from), leftMs())
+  if (waitMs > 0) await steps.wait(waitMs)
   const found = await callTool(tool, { ...call, from }, { timeoutMs: leftMs(), secrets })
   if ('text' in found) {
     if (leftMs() === 0) await cancel(tool, from)
@@ -91,79 +92,48 @@ async function ask(
 
 const problem = (text: string): ToolAnswer => ({ text, isError: true })
 
-const isNothing = ({ questions, requestState, taskId }: ToolPause): boolean =>
+const isNothing = ({ questions, requestState, taskId }: McpPause): boolean =>
   questions === undefined && requestState === undefined && taskId === undefined
 
-/** The task that is known already wants nothing but time. */
-const isAtWork = ({ questions, taskId }: ToolPause, from: Resumed): boolean =>
+const isAtWork = ({ questions, taskId }: McpPause, from: Resumed): boolean =>
   questions === undefined && taskId !== undefined && taskId === from.taskId
 
 const waitOf = ({ responses, taskId, requestState, pollMs = AGAIN_MS }: Resumed): number =>
   responses || (taskId === undefined && requestState === undefined) ? 0 : pollMs
 
-async function wait(steps: Steps, signal: AbortSignal, ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= LOOK_MS) {
-    await steps.wait(Math.min(left, LOOK_MS))
-    signal.throwIfAborted()
-  }
-}
-
 async function cancel(tool: CrewTool, { taskId }: Resumed): Promise<void> {
   if (taskId !== undefined) await tool.cancel?.(taskId)
 }
-
-interface Paused {
-  readonly path: readonly string[]
-  readonly tool: CrewTool
-  readonly found: ToolPause | undefined
-}
-
-const record = (steps: Steps, { tool, path, found }: Paused): Promise<ToolPause> =>
-  steps.perform({ kind: 'tool', path, name: tool.name, schema: toolPause }, async () => {
-    if (found) return found
-    throw new Error(`the record of ${path.join('/')} has another shape`)
-  })
 
 /** Returns how the call continues behind a pause, with the answers of a person. */
 async function resume(
   steps: Steps,
   one: Conversation,
-  { from, pause, path }: { from: Resumed; pause: ToolPause; path: readonly string[] },
+  { from, pause, path }: { from: Resumed; pause: McpPause; path: readonly string[] },
 ): Promise<Resumed> {
   const { questions } = pause
   const { answered = [] } = from
   if (!questions) return { ...pause, answered }
   const given = await askPerson(steps, one, { questions, path: [...path, DECISION] })
   const keys = Object.keys(questions)
-  const responses = keys.map((key) => [
-    key,
-    given ? { action: 'accept', content: given[key] } : { action: 'decline' },
-  ])
+  const answerTo = (key: string) =>
+    given ? { action: 'accept', content: given[key] } : { action: 'decline' }
+  const responses = keys.map((key) => [key, answerTo(key)])
   return { ...pause, responses: Object.fromEntries(responses), answered: [...answered, ...keys] }
-}
-
-interface Asked {
-  readonly questions: NonNullable<ToolPause['questions']>
-  readonly path: readonly string[]
 }
 
 /** Returns what a person answers, by the keys of the questions; undefined from one who declines. */
 async function askPerson(
   steps: Steps,
   { tool, call, task }: Conversation,
-  { questions, path }: Asked,
+  { questions, path }: { questions: Questions; path: readonly string[] },
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const { name, key, description, server = '' } = tool
   const pick = <Field extends 'message' | 'schema'>(field: Field) =>
     Object.fromEntries(Object.entries(questions).map(([each, asked]) => [each, asked[field]]))
   const messages = pick('message')
-  const required = Object.keys(questions)
-  const parameters = {
-    type: 'object',
-    properties: pick('schema'),
-    required,
-    additionalProperties: false,
-  }
+  const form = { properties: pick('schema'), required: Object.keys(questions) }
+  const parameters = { type: 'object', ...form, additionalProperties: false }
   const request = { tool: name, arguments: call.arguments, questions }
   const { decision, text = '' } = await steps.perform(
     { kind: 'approval', path, name, input: messages, request, schema: decided },

@@ -1,5 +1,5 @@
-import * as v from 'valibot'
 import type { JsonSchema } from '../../shared/json-schema.ts'
+import type { McpPause } from '../../shared/mcp/messages.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Steps } from '../steps.ts'
 
@@ -13,26 +13,8 @@ export interface ToolAnswer {
   readonly isError: boolean
 }
 
-/** What a service wants before it answers a call: nothing of a task that it gave up. */
-export const toolPause = v.object({
-  /** Answers of a person, by its keys. */
-  questions: v.optional(
-    v.record(
-      v.string(),
-      v.object({ message: v.string(), schema: v.record(v.string(), v.unknown()) }),
-    ),
-  ),
-  /** What it wants back as it was. */
-  requestState: v.optional(v.string()),
-  /** Time: it is asked again for its task. */
-  taskId: v.optional(v.string()),
-  pollMs: v.optional(v.number()),
-})
-/** What a service wants before it answers a call. */
-export type ToolPause = v.InferOutput<typeof toolPause>
-
 /** The pause after which a call continues, and what was answered. */
-export interface Resumed extends ToolPause {
+export interface Resumed extends McpPause {
   readonly responses?: Readonly<Record<string, unknown>> | undefined
   /** The keys of all questions of the task that were answered. */
   readonly answered?: readonly string[] | undefined
@@ -87,7 +69,7 @@ export interface CrewTool {
   /** The host of the service that it calls, where that may ask a person. */
   readonly server?: string
   /** Raises an `AppError` for a call that failed, and the reason of the signal. */
-  call(call: ToolCall): Promise<ToolAnswer | ToolPause>
+  call(call: ToolCall): Promise<ToolAnswer | McpPause>
   /** Gives up a task that a call began. Never raises. */
   cancel?(taskId: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from '../definitions/crew-definition.ts'
-import { approvalRequest } from '../approvals/approval-request.ts'
+import { approvalRequest } from './approval-request.ts'
 import { prose, shown } from './event-text.ts'
 import { handedConnections } from '../connections/handed-connections.ts'
 import { kickoffFiles } from './kickoff-files.ts'

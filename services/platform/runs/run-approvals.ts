@@ -6,7 +6,7 @@ import { problemsUnder } from '../../shared/json-schema.ts'
 import { PLATFORM, writeAudit } from '../audit/audit.ts'
 import { DECIDE_WITHIN_MINUTES, describeMinutes } from '../approvals/approval-decisions.ts'
 import type { ApprovalTerms, Decision } from '../approvals/approval-decisions.ts'
-import type { ApprovalRequest, ProposedCall } from '../approvals/approval-request.ts'
+import type { ApprovalRequest, ProposedCall } from '../crew-contract/approval-request.ts'
 import { isUuid } from '../automations/automations.ts'
 import { requestDigest } from '../crew-contract/step-request.ts'
 import { answerStep } from './answer-step.ts'
@@ -146,18 +146,21 @@ export async function decideApproval(sql: Queryable, asked: ApprovalDecision): P
         details: { status: run.status },
       })
     }
-    if (asked.decision === 'approve' && known.call?.question) throw needsAnswers(known.call)
-    if (asked.decision === 'edit' && known.call) requireArguments(known.call, text)
+    if (known.call) requireArguments(known.call, asked)
     await settle(tx, known, asked)
   })
 }
 
 /** Refuses what its tool would not take from a model either. */
-function requireArguments({ name, parameters, question }: ProposedCall, text: string): void {
-  const given = parse(text)
+function requireArguments(
+  { name, parameters, question }: ProposedCall,
+  { decision, text = '' }: Pick<ApprovalDecision, 'decision' | 'text'>,
+): void {
+  if (decision === 'reject' || (decision === 'approve' && !question)) return
+  const given = decision === 'edit' ? parse(text) : undefined
   const problems = isObject(given)
     ? problemsUnder(parameters, given)
-    : ['They must be a JSON object.']
+    : [`They must be a JSON object${question ? ', in an edit; or decline by reject' : ''}.`]
   if (problems.length === 0) return
   throw new AppError(
     'unprocessable',
@@ -165,13 +168,6 @@ function requireArguments({ name, parameters, question }: ProposedCall, text: st
     { details: { problems } },
   )
 }
-
-const needsAnswers = ({ name }: ProposedCall): AppError =>
-  new AppError(
-    'unprocessable',
-    `${name} asks something, which cannot be approved. Answer with the decision edit and the ` +
-      'answers as JSON, by the schema in parameters, or decline with reject.',
-  )
 
 function parse(text: string): unknown {
   try {

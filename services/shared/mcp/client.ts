@@ -2,16 +2,15 @@ import type * as v from 'valibot'
 import { toError } from '../errors.ts'
 import { createConnection } from './connection.ts'
 import { readQuestions } from './elicitation.ts'
-import type { Question } from './elicitation.ts'
 import { anyResult, inputRequired, mcpTask, toolPage, toolResult } from './messages.ts'
-import type { McpTool, McpToolResult } from './messages.ts'
+import type { McpPause, McpTool, McpToolResult } from './messages.ts'
 import { badAnswer } from './post-message.ts'
 import type { McpServer } from './post-message.ts'
 import { readResult, resultOf } from './results.ts'
 
 const PAGES_MAX = 50
 const POLL_MS_MIN = 100
-const POLL_MS_MAX = 60_000
+const POLL_MS_MAX = 30_000
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -32,16 +31,6 @@ interface McpCall {
   readonly inputResponses?: Fields | undefined
   /** Of a call that is made again: what the server wants back as it was. */
   readonly requestState?: string | undefined
-}
-
-/** What a server wants before it answers a call; all are absent of a task that was cancelled. */
-export interface McpPause {
-  /** Answers of a person, by its keys. */
-  readonly questions?: Readonly<Record<string, Question>> | undefined
-  readonly requestState?: string | undefined
-  /** Time: the task is asked again for how it is doing. */
-  readonly taskId?: string | undefined
-  readonly pollMs?: number | undefined
 }
 
 /** What a call came to: what the tool answered, or what the server wants first. */
@@ -65,9 +54,9 @@ export interface McpSession {
 
 /**
  * Creates a conversation with an MCP server over streamable HTTP, which begins with the first call:
- * by requests that stand alone (2026-07-28), or in a session with a server that takes older versions
- * only. Every method raises `bad_gateway` when the server cannot be used, and the reason of the
- * signal.
+ * by requests that stand alone (2026-07-28), or in a session with a server that takes older
+ * versions only. Every method raises `bad_gateway` when the server cannot be used, and the reason
+ * of the signal.
  */
 export function openMcpSession(server: McpServer): McpSession {
   const connection = createConnection(server)
@@ -85,16 +74,11 @@ export function openMcpSession(server: McpServer): McpSession {
       }
       throw badAnswer(server, `a list of tools with more than ${PAGES_MAX} pages`)
     },
-    async callTool({ name, arguments: given, inputSchema, meta, ...answered }, signal) {
-      const { inputResponses, requestState } = answered
-      const again = {
-        ...(inputResponses && { inputResponses }),
-        ...(requestState !== undefined && { requestState }),
-      }
-      const params = { name, arguments: given, ...again, _meta: meta }
+    async callTool({ inputSchema, meta: _meta, ...call }, signal) {
+      const params = { ...call, _meta }
       const asked = { method: 'tools/call', params, inputSchema }
       const result = resultOf(server, await connection.request(asked, signal), anyResult)
-      return toOutcome(server, name, result)
+      return toOutcome(server, call.name, result)
     },
     async pollTask(taskId, signal) {
       const asked = { method: 'tasks/get', params: { taskId } }
@@ -120,8 +104,7 @@ function toOutcome(server: McpServer, name: string, result: AnyResult): McpOutco
   if (resultType === 'complete') return { result: readResult(server, toolResult, result) }
   if (resultType === 'task') return taskPause(readResult(server, mcpTask, result))
   if (resultType === 'input_required') return ask(server, result)
-  const what = `a result of ${name} of the type ${resultType.slice(0, 64)}, which is not known`
-  throw badAnswer(server, what)
+  throw badAnswer(server, `a result of ${name} of the type ${resultType.slice(0, 64)}`)
 }
 
 function toTaskOutcome(server: McpServer, result: AnyResult, asked: string): McpOutcome {
@@ -130,8 +113,7 @@ function toTaskOutcome(server: McpServer, result: AnyResult, asked: string): Mcp
   if (taskId !== asked) throw badAnswer(server, 'a task that was not asked about')
   if (status === 'completed') return { result: readResult(server, toolResult, task.result) }
   if (status === 'failed') {
-    const why = error?.message.slice(0, 500) ?? 'it does not say why'
-    throw badAnswer(server, `a task that failed: ${why}`)
+    throw badAnswer(server, `a task that failed: ${error?.message.slice(0, 500) ?? 'of itself'}`)
   }
   if (status === 'cancelled') return {}
   const { inputRequests } = result
@@ -150,12 +132,9 @@ function ask(server: McpServer, result: unknown): McpPause {
   const { inputRequests, requestState } = readResult(server, inputRequired, result)
   try {
     const questions = readQuestions(inputRequests, requestState)
-    const isAsked = Object.keys(questions).length > 0
-    if (!isAsked && requestState === undefined) throw new Error('a request for no input at all')
-    return {
-      ...(isAsked && { questions }),
-      ...(requestState !== undefined && { requestState }),
-    }
+    if (Object.keys(questions).length > 0) return { questions, requestState }
+    if (requestState !== undefined) return { requestState }
+    throw new Error('a request for no input at all')
   } catch (thrown) {
     const todo = 'Let the tool take what it needs as arguments.'
     throw badAnswer(server, `${toError(thrown).message}, in the middle of a call`, todo)

@@ -17,26 +17,11 @@ import { resultOf } from './results.ts'
 
 const METHOD_NOT_FOUND = -32_601
 const CLIENT_INFO = { name: 'crew-platform', version: '2' }
-/** Longer waits are not for a server that may have nothing to say to an unknown method. */
 const DISCOVER_MS = 5000
 /** How servers with sessions refuse a request without one. */
 const SESSION_WANTED: readonly number[] = [-32_000, -32_600, -32_022]
 
 type Fields = Readonly<Record<string, unknown>>
-
-/** The version in which a server is spoken to. */
-interface Found {
-  readonly version: string
-  /** The server did not say. */
-  readonly isUnsure?: boolean
-}
-
-/** Returns true for an answer that is none of MCP, as old servers have for what they do not know. */
-const isAnswered = (thrown: unknown): boolean =>
-  thrown instanceof AppError && thrown.details['problem'] === 'bad_answer'
-
-const IN_SESSION: Found = { version: PROTOCOL_VERSION }
-const UNSURE: Found = { ...IN_SESSION, isUnsure: true }
 
 interface Session {
   readonly id: string | undefined
@@ -125,33 +110,36 @@ async function open(
 ): Promise<Session | undefined> {
   const { url } = server
   const isKnown = eras.eraOf(url) !== undefined
-  const found = isKnown ? IN_SESSION : await discover(server, requestAlone, signal)
-  const isAlone = found.version === PER_REQUEST_VERSION
-  const begun = isAlone ? undefined : await initialize(server, nextId(), { ...found, signal })
-  if (!begun || !found.isUnsure) eras.learn(url, begun ? 'session' : 'per-request')
+  const found = isKnown ? PROTOCOL_VERSION : await discover(server, requestAlone, signal)
+  const wanted = { version: found ?? PROTOCOL_VERSION, signal }
+  const begun =
+    found === PER_REQUEST_VERSION ? undefined : await initialize(server, nextId(), wanted)
+  if (!begun || found !== undefined) eras.learn(url, begun ? 'session' : 'per-request')
   return begun
 }
 
-/** Returns the version to speak; one that is unsure is asked for again by the next session. */
+/** Returns the version to speak; undefined for a server that is to be asked again some time. */
 async function discover(
   server: McpServer,
   request: Connection['request'],
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<string | undefined> {
   const limit = { name: `Discovery at ${server.url.host}`, timeoutMs: DISCOVER_MS, signal }
   const asked = { method: 'server/discover', params: {} }
-  const answer = await deadline(limit, (each) => request(asked, each)).catch(isAnswered)
+  // Old servers have a page for what they do not know. What else is wrong `initialize` will say.
+  const answer = await deadline(limit, (each) => request(asked, each)).catch((thrown: unknown) =>
+    thrown instanceof AppError && thrown.details['problem'] === 'bad_answer' ? 'page' : undefined,
+  )
   signal.throwIfAborted()
-  // Whatever else is wrong with it, `initialize` says.
-  if (answer === true) return IN_SESSION
-  return answer && answer.status < 500 ? { version: versionFor(server, answer) } : UNSURE
+  if (answer === 'page') return PROTOCOL_VERSION
+  return answer && answer.status < 500 ? versionFor(server, answer) : undefined
 }
 
 /** Begins a session; returns undefined for a server that takes none. */
 async function initialize(
   server: McpServer,
   id: number,
-  { version: protocolVersion, signal }: Found & { readonly signal: AbortSignal },
+  { version: protocolVersion, signal }: { version: string; signal: AbortSignal },
 ): Promise<Session | undefined> {
   const params = { protocolVersion, capabilities: {}, clientInfo: CLIENT_INFO }
   const body = { id, method: 'initialize', params }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { isObject } from '../is-object.ts'
+import type { Questions } from './messages.ts'
 
 /** The longest question of a server, in characters. */
 const QUESTION_CHARACTERS_MAX = 4000
@@ -81,12 +82,6 @@ const elicitation = v.object({
   }),
 })
 
-/** A question of a server, and the schema of its answer. */
-export interface Question {
-  readonly message: string
-  readonly schema: Readonly<Record<string, unknown>>
-}
-
 /**
  * Reads what a server asks in the middle of a call, by its own keys, with the state that it wants
  * back. Raises an `Error` whose message ends `The server answered with …`.
@@ -94,7 +89,7 @@ export interface Question {
 export function readQuestions(
   requests: Readonly<Record<string, { readonly method: string }>>,
   requestState = '',
-): Readonly<Record<string, Question>> {
+): Questions {
   const entries = Object.entries(requests)
   if (entries.length > QUESTIONS_MAX) {
     throw new Error(`${entries.length} questions at a time; at most ${QUESTIONS_MAX} are asked`)
@@ -112,7 +107,7 @@ export function readQuestions(
   return Object.fromEntries(entries.map(([key, request]) => [key, readQuestion(request)]))
 }
 
-function readQuestion(request: { readonly method: string }): Question {
+function readQuestion(request: { readonly method: string }): Questions[string] {
   const { method } = request
   const params: unknown = 'params' in request ? request.params : undefined
   if (method !== 'elicitation/create') {

@@ -77,3 +77,22 @@ export const mcpTask = v.object({
   result: v.optional(v.unknown()),
   error: v.optional(v.object({ message: v.string() })),
 })
+
+const questions = v.record(
+  v.string(),
+  v.object({ message: v.string(), schema: v.record(v.string(), v.unknown()) }),
+)
+/** What a server asks, with the schemas of the answers, by its own keys. */
+export type Questions = v.InferOutput<typeof questions>
+
+/** What a server wants before it answers a call: nothing of a task that was cancelled. */
+export const mcpPause = v.object({
+  questions: v.optional(questions),
+  /** What it wants back as it was. */
+  requestState: v.optional(v.string()),
+  /** Time: it is asked again for its task. */
+  taskId: v.optional(v.string()),
+  pollMs: v.optional(v.number()),
+})
+/** What a server wants before it answers a call. */
+export type McpPause = v.InferOutput<typeof mcpPause>

@@ -12,7 +12,7 @@ const ENCODED = '=?base64?'
 type Fields = Readonly<Record<string, unknown>>
 
 /** How a server is spoken to: within a session (2025), or by requests that stand alone (2026). */
-export type McpEra = 'session' | 'per-request'
+type McpEra = 'session' | 'per-request'
 
 /** What is known of the servers that a process has talked to. */
 export interface McpEras {

@@ -1,5 +1,5 @@
 import type { BudgetStop } from '../../platform/budgets/budget-stops.ts'
-import type { ApprovalRequest } from '../../platform/approvals/approval-request.ts'
+import type { ApprovalRequest } from '../../platform/crew-contract/approval-request.ts'
 import type { RunRequest } from '../../platform/runs/called-runs.ts'
 import type { RunErrorCode } from '../../platform/runs/run-errors.ts'
 import type { Failure, Usage } from '../../platform/runs/runs.ts'

@@ -8,7 +8,7 @@ import type {
   LlmCallEvent,
   ToolCallEvent,
 } from '../../platform/crew-contract/crew-protocol.ts'
-import type { ProposedCall } from '../../platform/approvals/approval-request.ts'
+import type { ProposedCall } from '../../platform/crew-contract/approval-request.ts'
 import { LEASE_SECONDS } from '../../platform/runs/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../../platform/runs/run-queue.ts'
 import { storeArtifacts, artifactName } from '../../platform/runs/run-artifacts.ts'

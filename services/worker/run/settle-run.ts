@@ -1,6 +1,6 @@
 import { parkForBudget } from '../../platform/budgets/budget-stops.ts'
 import type { ApprovalTerms } from '../../platform/approvals/approval-decisions.ts'
-import type { ApprovalRequest } from '../../platform/approvals/approval-request.ts'
+import type { ApprovalRequest } from '../../platform/crew-contract/approval-request.ts'
 import { callAutomation } from '../../platform/runs/called-runs.ts'
 import { parkRun } from '../../platform/runs/run-approvals.ts'
 import { completeRun, failRun, releaseRun, retryRun } from '../../platform/runs/run-queue.ts'

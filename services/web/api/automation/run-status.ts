@@ -95,7 +95,7 @@ export const waitsDocument = ({ approval, stopped }: Waits) => ({
 const waitingFor = ({ task, proposed, call, askedAt, decideBy, undecided }: Approval) => ({
   task,
   output: proposed,
-  call,
+  call: call && { ...call, question: call.question ?? null },
   asked_at: askedAt,
   decide_by: decideBy,
   undecided,

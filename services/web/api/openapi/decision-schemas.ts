@@ -2,14 +2,6 @@ import { DECISIONS, UNDECIDED } from '../../../platform/approvals/approval-decis
 import { ANSWER_CHARACTERS_MAX } from '../../../platform/runs/run-approvals.ts'
 import { closed, moment, schema, text } from './parts.ts'
 
-const WAITING_CALL = {
-  id: { ...text, description: 'What a decision about this call names.' },
-  name: { ...text, description: 'As the model sees it.' },
-  tool: { ...text, description: 'The key of the tool in the version.' },
-  description: text,
-  parameters: { type: 'object', description: 'The JSON Schema of its arguments, or answers.' },
-}
-
 /** The schemas of what a run asks a person, and of the decision. */
 export const DECISION_SCHEMAS = {
   WaitingFor: closed({
@@ -26,25 +18,27 @@ export const DECISION_SCHEMAS = {
     decide_by: { ...moment, description: 'Then `undecided` counts as the decision.' },
     undecided: { ...text, enum: UNDECIDED },
   }),
-  WaitingCall: {
-    ...closed(WAITING_CALL),
-    properties: { ...WAITING_CALL, question: schema('CallQuestion') },
-  },
-  CallQuestion: closed(
-    {
-      server: { ...text, description: 'The host that asks.' },
-      messages: {
-        type: 'object',
-        additionalProperties: text,
-        description: 'What it asks, by the keys of the answers.',
-      },
-    },
-    {
+  WaitingCall: closed({
+    id: { ...text, description: 'What a decision about this call names.' },
+    name: { ...text, description: 'As the model sees it.' },
+    tool: { ...text, description: 'The key of the tool in the version.' },
+    description: text,
+    parameters: { type: 'object', description: 'The JSON Schema of its arguments, or answers.' },
+    question: {
       description:
-        'What the server of the tool asks in the middle of the call. `parameters` is the schema ' +
-        'of the answers: `edit` gives them as `text`, and `reject` declines.',
+        'What the server of the tool asks in the middle of the call: `edit` answers by the ' +
+        'schema in `parameters`, and `reject` declines. Null: whether the call is made.',
+      oneOf: [schema('CallQuestion'), { type: 'null' }],
     },
-  ),
+  }),
+  CallQuestion: closed({
+    server: { ...text, description: 'The host that asks.' },
+    messages: {
+      type: 'object',
+      additionalProperties: text,
+      description: 'What it asks, by the keys of the answers.',
+    },
+  }),
   ResumeRequest: {
     type: 'object',
     additionalProperties: false,

@@ -123,7 +123,7 @@ function approvalsPage({ session, approvals, notice, problem }: ApprovalsPage): 
               ${emptyState(
                 'check',
                 'Nothing waits',
-                'Runs wait here when a task (human_input), a tool (approve) or a server of MCP asks a person.',
+                'Runs wait here when a task (human_input) or a tool (approve) asks a person.',
               )}
             </section>`
       }`,

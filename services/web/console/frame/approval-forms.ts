@@ -1,8 +1,9 @@
 import { html } from 'hono/html'
 import type { Approval, AskedCall } from '../../../platform/runs/run-approvals.ts'
 import { ANSWER_CHARACTERS_MAX } from '../../../platform/runs/run-approvals.ts'
+import type { CallQuestion } from '../../../platform/crew-contract/approval-request.ts'
 import { isObject } from '../../../shared/is-object.ts'
-import { questionView } from './question-form.ts'
+import { questionFields } from './question-form.ts'
 import { csrfField, factList, listTable, time } from './parts.ts'
 import type { Html } from './parts.ts'
 import { foreignText, foreignValue } from './text/foreign-text.ts'
@@ -25,7 +26,7 @@ interface AskedApproval {
 
 interface Words {
   /** What is proposed. */
-  readonly what: 'output' | 'arguments' | 'answers'
+  readonly what: 'output' | 'arguments'
   readonly label: string
   readonly reject: string
   readonly hint: string
@@ -47,39 +48,35 @@ const OF_CALL: Words = {
     'model reads the reason.',
 }
 
-const OF_QUESTION: Words = {
-  what: 'answers',
-  label: 'Answers, as JSON',
-  reject: 'Decline',
-  hint:
-    'Answers go to the server that asks, and are kept with the run: give no passwords or keys. ' +
-    'Decline says to it that there is no answer.',
-}
-
 /** What a person decides about or is asked, and the ways to decide. */
 export function approvalForms(asked: AskedApproval): Html {
   const { call } = asked.approval
-  return call?.question ? questionForms(asked, call) : decisionForms(asked)
+  return call?.question ? questionForms(asked, call, call.question) : decisionForms(asked)
 }
 
-/** The questions of a server in the middle of a call, and the ways to answer. */
-function questionForms(asked: AskedApproval, call: AskedCall): Html {
-  const { asked: view, fields } = questionView(call)
-  const { label, what, reject, hint } = OF_QUESTION
-  const json = html`<label
-    >${label}
-    <textarea name="output" rows="10" maxlength="${ANSWER_CHARACTERS_MAX}"></textarea>
-  </label>`
-  return html`${times(asked.approval)} ${view}
+/** The questions of a server in the middle of a call, all that others wrote, and the answers. */
+function questionForms(asked: AskedApproval, call: AskedCall, question: CallQuestion): Html {
+  const fields = questionFields(call)
+  const { server, messages } = question
+  const json = html`${Object.values(messages).map((each) => foreignText(each, 'Question', 'text'))}
+    <label>Answers, as JSON <textarea name="output" rows="10"></textarea></label>`
+  const send = submit(fields ? 'answer' : 'edit', 'Send the answers', 'primary')
+  return html`${times(asked.approval)}
+    <p><strong>${visibleText(server)}</strong> asks in the middle of a call:</p>
     ${decisionForm(
       asked,
       html`${fields ?? json}
         <div class="buttons">
-          ${submit(fields ? 'answer' : 'edit', `Send the ${what}`, 'primary')}
+          ${send}
+          <button class="button danger" name="decision" value="reject" formnovalidate>
+            Decline
+          </button>
         </div>`,
     )}
-    ${decisionForm(asked, html`<div class="buttons">${submit('reject', reject, 'danger')}</div>`)}
-    <p class="hint">${hint} Without an answer in time it is declined.</p>
+    <p class="hint">
+      Answers go to this server and are kept with the run: give no passwords or keys. Decline says
+      to it that there is no answer, and so does the end of the time.
+    </p>
     <details class="more">
       <summary>The call</summary>
       ${callView(asked, call)}

@@ -18,20 +18,14 @@ interface FormField {
   readonly isRequired: boolean
 }
 
-interface FormQuestion {
-  readonly key: string
-  readonly message: string
-  readonly fields: readonly FormField[]
-}
-
 /** Returns what is asked, with its fields; undefined where they cannot be shown. */
-function questionsOf({ parameters, question }: AskedCall): FormQuestion[] | undefined {
+function questionsOf({ parameters, question }: AskedCall) {
   const read = v.safeParse(answers, parameters)
   if (!read.success) return undefined
   return Object.entries(read.output.properties).map(([key, { properties, required }], at) => ({
     key,
     message: question?.messages[key] ?? '',
-    fields: Object.entries(properties).map(([name, field], place) => ({
+    fields: Object.entries(properties).map(([name, field], place): FormField => ({
       name: `answer.${at}.${place}`,
       key: name,
       field,
@@ -49,7 +43,6 @@ export function readAnswers(call: AskedCall, form: URLSearchParams): string {
   return JSON.stringify(Object.fromEntries(given))
 }
 
-/** What is no number is left as it is, for the message about it. */
 function valueOf({ name, field }: FormField, form: URLSearchParams): unknown {
   if (field.type === 'boolean') return form.has(name)
   const choices = choicesOf(field)
@@ -62,21 +55,12 @@ function valueOf({ name, field }: FormField, form: URLSearchParams): unknown {
   return text.trim() === '' || Number.isNaN(number) ? text : number
 }
 
-/** The questions of a server, all that others wrote; without fields where those cannot be shown. */
-export function questionView(call: AskedCall): { readonly asked: Html; readonly fields?: Html } {
-  const questions = questionsOf(call)
-  const server = visibleText(call.question?.server ?? '')
-  const from = html`<p><strong>${server}</strong> asks in the middle of a call:</p>`
-  if (!questions) {
-    const messages = Object.values(call.question?.messages ?? {})
-    return { asked: html`${from} ${messages.map((each) => foreignText(each, 'Question', 'text'))}` }
-  }
-  const fields = questions.map(
-    ({ message, fields: own }) =>
-      html`${foreignText(message, 'Question', 'text')} ${own.map(fieldView)}`,
+/** The questions of a server with their fields; undefined where those cannot be shown. */
+export const questionFields = (call: AskedCall): Html[] | undefined =>
+  questionsOf(call)?.map(
+    ({ message, fields }) =>
+      html`${foreignText(message, 'Question', 'text')} ${fields.map(fieldView)}`,
   )
-  return { asked: from, fields: html`${fields}` }
-}
 
 function fieldView(one: FormField): Html {
   const { name, key, field, isRequired } = one
@@ -159,13 +143,8 @@ const INPUT_TYPES = { email: 'email', uri: 'url', date: 'date', 'date-time': 'te
 const attribute = (name: string, value: number | undefined): Html | string =>
   value === undefined ? '' : html`${name}="${value}"`
 
-interface Choice {
-  readonly value: string
-  readonly text: string
-}
-
 /** The choices of a field, which the form knows by their places; none for a text. */
-function choicesOf(field: AskedField): Choice[] {
+function choicesOf(field: AskedField): readonly { value: string; text: string }[] {
   if (field.type !== 'string' && field.type !== 'array') return []
   const own = field.type === 'string' ? field : field.items
   const titled = 'anyOf' in own ? own.anyOf : 'oneOf' in own ? own.oneOf : undefined

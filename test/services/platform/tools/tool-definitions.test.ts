@@ -33,6 +33,9 @@ describe('the tools of a definition', () => {
     const c = { type: 'fetch', allow: ['*.x.test:8443'], approve: 'once_per_run' }
     const tools = { a: mcp, b: http, c, d: { type: 'time', ...asks } }
     expect(withTools(tools, { tools: ['a'], max_iterations: 3 })).toMatchObject({ tools })
+    // A server may ask without approve.
+    const asking = { a: { ...mcp, decide_within_minutes: 5 } }
+    expect(withTools(asking)).toMatchObject({ tools: asking })
   })
 
   it.each<[string, unknown, string]>([
@@ -83,6 +86,11 @@ describe('the tools of a definition', () => {
     [
       'a time for no decision',
       { a: { type: 'time', decide_within_minutes: 5 } },
+      'the tool a says when a person has to decide, and lacks approve',
+    ],
+    [
+      'an agreement to no question',
+      { a: { ...mcp, undecided: 'approve' } },
       'the tool a says when a person has to decide, and lacks approve',
     ],
     [

@@ -1,6 +1,10 @@
 import * as fc from 'fast-check'
+import { html } from 'hono/html'
 import { describe, expect, it } from 'vitest'
-import { questionView, readAnswers } from '../../../../services/web/console/frame/question-form.ts'
+import {
+  questionFields,
+  readAnswers,
+} from '../../../../services/web/console/frame/question-form.ts'
 import { problemsUnder } from '../../../../services/shared/json-schema.ts'
 import { readQuestions } from '../../../../services/shared/mcp/elicitation.ts'
 
@@ -48,9 +52,9 @@ interface Choosing {
 }
 
 describe('the form of a question', () => {
-  it('sends what was answered, under the keys of the server, as its schema takes it', () => {
-    fc.assert(
-      fc.property(forms, (asked) => {
+  it('sends what was answered, under the keys of the server, as its schema takes it', async () => {
+    await fc.assert(
+      fc.asyncProperty(forms, async (asked) => {
         const entries = Object.entries(asked)
         const requests = entries.map(([key, fields]) => {
           const properties = Object.entries(fields).map(([name, [field]]) => [name, field])
@@ -79,7 +83,7 @@ describe('the form of a question', () => {
         ])
         expect(read).toEqual(JSON.parse(JSON.stringify(Object.fromEntries(expected))))
         expect(problemsUnder(parameters, read)).toEqual([])
-        const shown = String(questionView(call).fields)
+        const shown = String(await html`${questionFields(call)}`)
         for (const name of new Set(form.keys())) expect(shown).toContain(`name="${name}"`)
       }),
       { numRuns: 40 },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
-import type { ProposedCall } from '../../../../../services/platform/approvals/approval-request.ts'
+import type { ProposedCall } from '../../../../../services/platform/crew-contract/approval-request.ts'
 import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import { kickoff, stopRun } from '../../../../../services/platform/runs/runs.ts'
 import { BASE_URL, openPlatform, readObject } from '../../support/platform.ts'
@@ -331,8 +331,9 @@ describe('the page of approvals', () => {
       expect(await statusOf(id)).toMatchObject({
         waiting_for: { call: { question: RESERVE.question }, undecided: 'reject' },
       })
-      const approve = await call(`resume/${id}`, { ...body, decision: 'approve' })
-      expect(await approve.text()).toContain('Answer with the decision edit')
+      const agreed = { ...body, decision: 'approve', text: '{"seats": {"count": 1}}' }
+      const approve = await call(`resume/${id}`, agreed)
+      expect(await approve.text()).toContain('a JSON object, in an edit; or decline by reject.')
       const more = { decision: 'edit', text: '{"seats": {"count": 1, "more": 2}}' }
       expect((await call(`resume/${id}`, { ...body, ...more })).status).toBe(422)
       const text = '{"seats": {"count": 1}}'

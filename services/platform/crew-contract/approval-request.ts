@@ -1,14 +1,16 @@
 import * as v from 'valibot'
-import { prose } from '../crew-contract/event-text.ts'
+import { prose } from './event-text.ts'
 
 const json = v.record(v.string(), v.unknown())
 
 const callQuestion = v.object({
   /** The host that asks. */
   server: prose,
-  /** By the keys of their answers. */
   messages: v.record(v.string(), prose),
 })
+
+/** What a service asks in the middle of a call, by the keys of the answers. */
+export type CallQuestion = v.InferOutput<typeof callQuestion>
 
 const proposedCall = v.object({
   /** As the model sees it. */
