@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
-import type { Approval } from '../../../platform/runs/run-approvals.ts'
+import type { Approval, AskedCall } from '../../../platform/runs/run-approvals.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import type { Fields } from '../json-rpc.ts'
 import { metaOf, PREFIX } from './era.ts'
@@ -8,7 +8,7 @@ import type { Era } from './era.ts'
 
 /** What is shown of what a person decides about; the whole of it is in the console. */
 const SHOWN_CHARACTERS = 8_000
-const STATE_CHARACTERS_MAX = 4_000
+const STATE_CHARACTERS_MAX = 16_000
 const KEY = 'decision'
 
 /** What a person is asked for: three ways to decide, and a text with two of them. */
@@ -26,7 +26,13 @@ const REQUESTED = {
   required: ['decision'],
 }
 
-const asked = v.object({ run: v.string(), task: v.string(), call: v.optional(v.string()) })
+const asked = v.object({
+  run: v.string(),
+  task: v.string(),
+  call: v.optional(v.string()),
+  /** The keys of the questions of a server. */
+  asks: v.optional(v.array(v.string())),
+})
 /** The question that was asked. The client carries it: it says nothing that is trusted. */
 type Asked = v.InferOutput<typeof asked>
 
@@ -38,16 +44,32 @@ export function canAsk(era: Era, params: Fields): boolean {
   return isObject(elicitation['form']) || elicitation['url'] === undefined
 }
 
+const request = (message: string, requestedSchema: unknown) => ({
+  method: 'elicitation/create',
+  params: { mode: 'form', message, requestedSchema },
+})
+
 /** Returns the result that asks for the decision for which a run waits. */
 export function toQuestion(approval: Approval): Fields {
   const { runId, task, call } = approval
-  const state: Asked = { run: runId, task, ...(call && { call: call.id }) }
-  const params = { mode: 'form', message: questionOf(approval), requestedSchema: REQUESTED }
+  const asks = call?.question && Object.keys(call.question.messages)
+  const state: Asked = { run: runId, task, ...(call && { call: call.id }), ...(asks && { asks }) }
   return {
     resultType: 'input_required',
-    inputRequests: { [KEY]: { method: 'elicitation/create', params } },
+    inputRequests: asks ? ofServer(call) : { [KEY]: request(questionOf(approval), REQUESTED) },
     requestState: Buffer.from(JSON.stringify(state)).toString('base64url'),
   }
+}
+
+/** The questions of the server of a tool, as it asked them. */
+function ofServer({ parameters, question }: AskedCall): Fields {
+  const { properties } = parameters
+  const forms = isObject(properties) ? properties : {}
+  const asked = Object.entries(question?.messages ?? {}).map(([key, message]) => {
+    const { additionalProperties: _, ...form } = isObject(forms[key]) ? forms[key] : {}
+    return [key, request(`${question?.server} asks: ${message}`, form)]
+  })
+  return Object.fromEntries(asked)
 }
 
 function questionOf({ task, call, proposed, decideBy, undecided }: Approval): string {
@@ -69,12 +91,33 @@ export function readAnswer({ requestState, inputResponses }: Fields) {
   const text = isText ? Buffer.from(requestState, 'base64url').toString('utf8') : ''
   const state = v.safeParse(v.pipe(v.string(), v.parseJson(), asked), text)
   if (!state.success) return undefined
-  const { run, task, call } = state.output
-  const response = isObject(inputResponses) ? inputResponses[KEY] : undefined
-  const isAccepted = isObject(response) && response['action'] === 'accept'
-  const content = isAccepted && isObject(response['content']) ? response['content'] : undefined
+  const { run, task, call, asks } = state.output
+  const responses = isObject(inputResponses) ? inputResponses : {}
+  const decision = asks ? readAnswers(asks, responses) : readDecision(responses)
+  return { runId: run.toLowerCase(), body: decision && { ...decision, task, call } }
+}
+
+function readDecision({ [KEY]: response }: Fields): Fields | undefined {
+  const content = contentOf(response)
   // Forms send what was left empty as an empty text.
-  const { text: given, ...decision } = content ?? {}
-  const written = given === '' && decision['decision'] !== 'edit' ? {} : { text: given }
-  return { runId: run.toLowerCase(), body: content && { ...decision, ...written, task, call } }
+  const isEmpty = content?.['text'] === '' && content['decision'] !== 'edit'
+  return isEmpty ? { ...content, text: undefined } : content
+}
+
+/** All questions are answered, or they are declined; or the person left them for later. */
+function readAnswers(asks: readonly string[], responses: Fields): Fields | undefined {
+  const given = asks.map((key) => [key, contentOf(responses[key])] as const)
+  if (given.every(([, content]) => content !== undefined)) {
+    return { decision: 'edit', text: JSON.stringify(Object.fromEntries(given)) }
+  }
+  const isDeclined = asks.some((key) => actionOf(responses[key]) === 'decline')
+  return isDeclined ? { decision: 'reject' } : undefined
+}
+
+const actionOf = (response: unknown): unknown =>
+  isObject(response) ? response['action'] : undefined
+
+function contentOf(response: unknown): Fields | undefined {
+  const isAccepted = isObject(response) && response['action'] === 'accept'
+  return isAccepted && isObject(response['content']) ? response['content'] : undefined
 }

@@ -57,7 +57,9 @@ export async function openNewClient(url: string, token: string): Promise<TestCli
 }
 
 /** What a person enters in the form of a client, or how they leave it. */
-type Entered = { action: 'accept'; content: Record<string, string> } | { action: 'decline' }
+type Entered =
+  | { action: 'accept'; content: Record<string, string | number> }
+  | { action: 'decline' }
 
 /** The same, with a person whom the client asks. */
 export async function openNewClientOf(

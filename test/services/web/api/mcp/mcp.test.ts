@@ -303,6 +303,45 @@ describe('a run that waits for a person', () => {
     await client.close()
   })
 
+  /** Lets the next run wait for what the server of a tool asks. */
+  async function parkQuestion(): Promise<string> {
+    const run = await takeRun(stage.sql)
+    const seats = { type: 'object', properties: { count: { type: 'integer' } } }
+    const asked = { server: 'mcp.example.com', messages: { seats: 'How many seats?' } }
+    const parameters = {
+      type: 'object',
+      properties: { seats: { ...seats, additionalProperties: false } },
+      required: ['seats'],
+      additionalProperties: false,
+    }
+    const call = { name: 'book', tool: 'book', description: '', parameters, question: asked }
+    const at = { step: 'q'.repeat(32), task: 'research', output: '{}' }
+    await parkRun(stage.sql, run, { ...at, call })
+    return run.id
+  }
+
+  it('hands on what the server of a tool asks, and its answer or refusal', async () => {
+    const questions: string[] = []
+    const client = await openNewClientOf({ url, token }, (question) => {
+      questions.push(question)
+      return questions.length === 1
+        ? { action: 'accept', content: { count: 2 } }
+        : { action: 'decline' }
+    })
+    const answer = client.callTool(call)
+    const runId = await parkQuestion()
+    await complete('Booked.')
+    expect(await answer).toMatchObject({ content: [{ text: 'Booked.' }] })
+    const declined = client.callTool(call)
+    const other = await parkQuestion()
+    await complete('Not booked.')
+    expect(await declined).toMatchObject({ content: [{ text: 'Not booked.' }] })
+    expect(questions).toEqual(Array(2).fill('mcp.example.com asks: How many seats?'))
+    expect(await decided(runId)).toEqual([{ decision: 'edit', answer: '{"seats":{"count":2}}' }])
+    expect(await decided(other)).toMatchObject([{ decision: 'reject' }])
+    await client.close()
+  })
+
   const CAPABLE = {
     ...PER_REQUEST,
     'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
