@@ -160,7 +160,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', gitWebhookRoutes(deps))
   app.route('/', triggerRoutes(deps))
   app.route('/', tokenEndpointRoutes(deps, gate))
-  const passwords = createPasswordChecks()
+  const passwords = createPasswordChecks(deps.passwordCost)
   const signIn = { provider: createIdentityProvider(deps.config), passwords }
   app.route('/', signInRoutes(deps, signIn))
   app.route('/', invitationLinkRoutes(deps, signIn))

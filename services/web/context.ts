@@ -7,6 +7,7 @@ import type { Actor } from '../platform/audit/audit.ts'
 import type { Automation } from '../platform/automations/automations.ts'
 import type { Reach } from '../platform/automations/startable-automations.ts'
 import type { QueueRoom } from '../platform/runs/queue-room.ts'
+import type { PasswordCost } from '../platform/people/passwords.ts'
 import type { Session } from '../platform/people/sessions.ts'
 import type { TraceHolds } from '../shared/trace-holds.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
@@ -76,6 +77,8 @@ export interface WebOptions {
   readonly sendPrices?: SendPrices
   /** Tells the trace collector of holds; absent likewise. */
   readonly traceHolds?: TraceHolds
+  /** What hashing a password costs. @default what OWASP asks for */
+  readonly passwordCost?: PasswordCost
   /** What models cost, but for the organizations' own prices. @default nothing is known */
   readonly prices?: readonly Price[]
   /** Sends spans of calls to the trace collector. */

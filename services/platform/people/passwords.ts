@@ -1,8 +1,15 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { AppError } from '../../shared/errors.ts'
 
+/** What a hash costs: the parameters of scrypt. */
+export interface PasswordCost {
+  readonly N: number
+  readonly r: number
+  readonly p: number
+}
+
 /** OWASP's minimum for scrypt: 2^17 rounds of 8 blocks, 128 MiB. */
-const COST = { N: 2 ** 17, r: 8, p: 1 }
+const COST: PasswordCost = { N: 2 ** 17, r: 8, p: 1 }
 const MAX_MEMORY = 256 * 1024 * 1024
 const KEY_BYTES = 32
 /** The shortest password, in UTF-16 code units. */
@@ -14,7 +21,7 @@ const PASSWORD_MAX_LENGTH = 1024
  * Returns a salted scrypt hash that contains its own parameters. Raises `unprocessable` for a
  * password that is too short or too long.
  */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, cost = COST): Promise<string> {
   if (password.length < PASSWORD_MIN_LENGTH || password.length > PASSWORD_MAX_LENGTH) {
     throw new AppError(
       'unprocessable',
@@ -23,27 +30,34 @@ export async function hashPassword(password: string): Promise<string> {
     )
   }
   const salt = randomBytes(16)
-  const key = await derive(password, salt, COST)
-  const { N, r, p } = COST
+  const key = await derive(password, salt, cost)
+  const { N, r, p } = cost
   return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$')
 }
 
-/** Compares a password with a hash. Without a hash it takes the same time and returns false. */
-export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
-  const [, N, r, p, salt = '', key = ''] = (hash ?? DUMMY).split('$')
-  const cost = { N: Number(N), r: Number(r), p: Number(p) }
+/**
+ * Compares a password with a hash. Without a hash it takes the time of one of this cost, and returns
+ * false.
+ */
+export async function verifyPassword(
+  password: string,
+  hash: string | null,
+  cost = COST,
+): Promise<boolean> {
+  const [, N, r, p, salt = '', key = ''] = (hash ?? dummyOf(cost)).split('$')
   const given = await derive(
     password.slice(0, PASSWORD_MAX_LENGTH),
     Buffer.from(salt, 'base64url'),
-    cost,
+    { N: Number(N), r: Number(r), p: Number(p) },
   )
   const same = timingSafeEqual(given, Buffer.from(key, 'base64url'))
   return same && hash !== null
 }
 
-const DUMMY = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$')
+const dummyOf = ({ N, r, p }: PasswordCost): string =>
+  ['scrypt', N, r, p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
-function derive(password: string, salt: Buffer, cost: typeof COST): Promise<Buffer> {
+function derive(password: string, salt: Buffer, cost: PasswordCost): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(
       password.normalize('NFKC'),

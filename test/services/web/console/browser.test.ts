@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hashPassword } from '../../../../services/platform/people/passwords.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
+import { cheapHash } from '../support/platform.ts'
 import { few } from '../../../support/long.ts'
 
 const PASSWORD = 'correct horse battery staple'
@@ -9,7 +9,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
   let site: Console
 
   beforeAll(async () => {
-    site = await openConsole({ passwordHash: await hashPassword(PASSWORD) })
+    site = await openConsole({ passwordHash: cheapHash(PASSWORD) })
   })
 
   afterAll(() => site.close())
