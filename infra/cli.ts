@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { describeChanges, readManifests } from './diff.ts'
 import { explainValue } from './explain.ts'
 import { differences, replaceDirectory } from './output.ts'
-import { contextOf, platformManifests, renderAll } from './render.ts'
-import type { Release } from './render.ts'
+import { buildSources, contextOf, platformManifests, renderAll } from './render.ts'
+import type { Release, Sources } from './render.ts'
 import { loadValuesFile } from './template/load-values.ts'
 import type { Watched } from './watch.ts'
 
@@ -36,17 +36,23 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const
 
+interface Setting {
+  readonly outDir: string
+  /** Who runs it several times builds them once. @default buildSources */
+  readonly sources?: () => Sources
+}
+
 /**
  * Runs the command line and returns the text to print. Everything is rendered before anything is
  * written.
  */
 export async function run(
   args: readonly string[],
-  { outDir }: { outDir: string },
+  { outDir, sources = buildSources }: Setting,
 ): Promise<string> {
   const options = parse(args)
   if (options.help) return USAGE
-  if (options.explain !== undefined) return explainValue(options.explain)
+  if (options.explain !== undefined) return explainValue(options.explain, sources)
   const paths = options.values ?? []
   const out = options.out ?? outDir
   if (options.watch) return watchAndRender({ paths, release: releaseOf(options), out })
@@ -56,7 +62,7 @@ export async function run(
     const changes = describeChanges(await readManifests(options.diff), platformManifests(context))
     return changes === '' ? `nothing would change in ${options.diff}\n` : changes
   }
-  const files = renderAll(context)
+  const files = renderAll(context, sources())
   if (options.check) return check(out, differences(out, files))
   replaceDirectory(out, files)
   return `${out}: ${files.size} files\n`

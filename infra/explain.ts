@@ -1,4 +1,4 @@
-import { platformChart } from './render.ts'
+import type { Sources } from './render.ts'
 import { usersOf } from './template/chart.ts'
 import type { Field, LeafField, Shape } from './template/schema.ts'
 import { hintFor } from './template/spelling.ts'
@@ -9,10 +9,10 @@ import { schema } from './values.ts'
  * Explains a key: a value by its documentation, type, default, and the templates that use it; a
  * group by its members. Raises an error that names the nearest key if there is no such key.
  */
-export function explainValue(path: string): string {
+export function explainValue(path: string, sources: () => Sources): string {
   const keys = path.split('.')
   const field = find(schema, keys, [])
-  return field.kind === 'group' ? explainGroup(path, field) : explainLeaf(path, field)
+  return field.kind === 'group' ? explainGroup(path, field) : explainLeaf(path, field, sources().chart)
 }
 
 function find(
@@ -51,7 +51,7 @@ function explainGroup(path: string, { doc, shape }: Extract<Field, { kind: 'grou
   return [`${path}: ${doc}`, ...members, ''].join('\n')
 }
 
-function explainLeaf(path: string, field: LeafField): string {
+function explainLeaf(path: string, field: LeafField, { usedBy }: Sources['chart']): string {
   const members = Object.entries(membersOf(field) ?? {})
   return [
     `${path}: ${field.doc}`,
@@ -59,7 +59,7 @@ function explainLeaf(path: string, field: LeafField): string {
     `  default  ${field.default === null ? 'none' : show(field.default)}`,
     ...members.map(([key, member]) => `  member   ${key}: ${member.doc}`),
     ...(field.example === undefined ? [] : [`  example  ${show(field.example)}`]),
-    ...usersOf(platformChart().usedBy, path).map((template) => `  used in  ${template}`),
+    ...usersOf(usedBy, path).map((template) => `  used in  ${template}`),
     '',
   ].join('\n')
 }

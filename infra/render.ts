@@ -107,6 +107,18 @@ export const platformChart = (tree = platformTree()): RenderedChart =>
     license: readFileSync('LICENSE', 'utf8'),
   })
 
+/** What every rendering reads: it is the same for all values. */
+export interface Sources {
+  readonly tree: SourceTree
+  readonly chart: RenderedChart
+}
+
+/** Builds what every rendering reads. */
+export function buildSources(): Sources {
+  const tree = platformTree()
+  return { tree, chart: platformChart(tree) }
+}
+
 /** Everything that `npm run synth` writes, and the objects in it. */
 export interface Rendering {
   readonly files: Files
@@ -114,19 +126,17 @@ export interface Rendering {
 }
 
 /** Creates a function that renders everything for some values; the chart is the same for all. */
-export function createRenderer(): (context: Context) => Rendering {
-  const tree = platformTree()
-  const chart = [...platformChart(tree).files].map(
-    ([path, content]) => [`chart/${path}`, content] as const,
-  )
+export function createRenderer({ tree, chart } = buildSources()): (context: Context) => Rendering {
+  const ofChart = [...chart.files].map(([path, content]) => [`chart/${path}`, content] as const)
   return (context) => {
     const objects = readObjects(tree, context, refuseFaults)
     return {
-      files: new Map([...filesOf(tree, objects), ...chart]),
+      files: new Map([...filesOf(tree, objects), ...ofChart]),
       manifests: objects.map(({ manifest }) => manifest),
     }
   }
 }
 
 /** Everything that `npm run synth` writes. */
-export const renderAll = (context: Context): Files => createRenderer()(context).files
+export const renderAll = (context: Context, sources?: Sources): Files =>
+  createRenderer(sources)(context).files

@@ -36,10 +36,11 @@ export function brokenRules(
 ): readonly string[] {
   return rules
     .filter((rule) => {
-      const isInDoubt = expressionsOf(rule)
-        .flatMap(referencesOf)
-        .some((value) => inDoubt.some((path) => isAtOrBelow(path, nameOf(value))))
-      return !isInDoubt && isBroken(rule, context)
+      const isInDoubt = (value: Reference): boolean =>
+        inDoubt.some((path) => isAtOrBelow(path, nameOf(value)))
+      const isLeftOut =
+        inDoubt.length > 0 && expressionsOf(rule).flatMap(referencesOf).some(isInDoubt)
+      return !isLeftOut && isBroken(rule, context)
     })
     .map((rule) => `${rule.message} (${givenIn(rule, context)})`)
 }

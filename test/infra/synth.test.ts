@@ -6,7 +6,7 @@ import { run } from '../../infra/cli.ts'
 import { differences } from '../../infra/output.ts'
 import { contextOf, renderAll } from '../../infra/render.ts'
 import type { Files } from '../../infra/template/manifests.ts'
-import { parseYaml } from './support/platform.ts'
+import { chart, parseYaml, tree } from './support/platform.ts'
 
 let directory = ''
 let outDir = ''
@@ -26,7 +26,9 @@ beforeEach(async () => {
   outDir = join(directory, 'dist')
 })
 
-const synth = (...args: readonly string[]): Promise<string> => run(args, { outDir })
+// The chart is built once, being the same for all values.
+const synth = (...args: readonly string[]): Promise<string> =>
+  run(args, { outDir, sources: () => ({ tree, chart }) })
 
 async function file(name: string, content: string): Promise<string> {
   const path = join(directory, name)

@@ -22,8 +22,12 @@ export interface PassingCall {
   readonly path: string
 }
 
-/** Starts what stands before a platform, and may break its connections or send callers back. */
+/**
+ * Starts what stands before a platform, and may break its connections or send callers back. It
+ * keeps what a proxy may: the description of the API, which each task asks for.
+ */
 export async function openGate(url: string) {
+  const kept = new Map<string, { readonly type: string; readonly body: Buffer }>()
   let see: (call: PassingCall) => Promise<'break' | 'busy' | void> = async () => {}
   const server = await startHttpServer((request, response) => {
     void (async () => {
@@ -33,15 +37,19 @@ export async function openGate(url: string) {
       const verdict = await see({ method, path })
       if (verdict === 'break') return request.socket.destroy()
       if (verdict === 'busy') return response.writeHead(429, { 'retry-after': '0' }).end('{}')
+      const known = kept.get(path)
+      if (known) return response.writeHead(200, { 'content-type': known.type }).end(known.body)
       const { host: _, connection: __, ...headers } = request.headers
       const answer = await fetch(url + path, {
         method,
         headers: Object.entries(headers).map(([name, value]) => [name, String(value)]),
         body: chunks.length > 0 ? Buffer.concat(chunks) : null,
       })
-      const { status } = answer
-      response.writeHead(status, { 'content-type': answer.headers.get('content-type') ?? '' })
-      return response.end(Buffer.from(await answer.arrayBuffer()))
+      const type = answer.headers.get('content-type') ?? ''
+      const body = Buffer.from(await answer.arrayBuffer())
+      const mayKeep = method === 'GET' && answer.headers.get('cache-control')?.includes('public')
+      if (answer.ok && mayKeep) kept.set(path, { type, body })
+      return response.writeHead(answer.status, { 'content-type': type }).end(body)
     })()
   })
   return {
