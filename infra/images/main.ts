@@ -15,10 +15,10 @@ async function optionsOrHelp(): Promise<Options | undefined> {
   }
 }
 
-const options = await optionsOrHelp()
-if (options) {
-  await buildImages(options, (text) => process.stdout.write(text)).catch((thrown: unknown) => {
+// Without an `await` of its own: it is bundled as CommonJS.
+void optionsOrHelp()
+  .then((options) => options && buildImages(options, (text) => process.stdout.write(text)))
+  .catch((thrown: unknown) => {
     process.stderr.write(`${thrown instanceof Error ? thrown.message : String(thrown)}\n`)
     process.exitCode = 1
   })
-}

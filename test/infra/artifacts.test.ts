@@ -133,7 +133,7 @@ describe.skipIf(helms.length === 0)('npm run artifacts', () => {
       registry.address,
       '--plain-http',
     ]
-    const args = ['--import', 'tsx', 'infra/artifacts/main.ts', ...options]
+    const args = ['scripts/bundle-and-run.cjs', 'infra/artifacts/main.ts', ...options]
     output = await runToolBeside(process.execPath, args)
   })
   afterAll(() => registry.stop())

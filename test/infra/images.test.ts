@@ -118,7 +118,7 @@ function runWith(script: string, args: readonly string[]) {
     writeFileSync(join(directory, 'docker'), `#!/bin/sh\n${script}\n`)
     chmodSync(join(directory, 'docker'), 0o755)
     const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` }
-    const node = ['--import', 'tsx', 'infra/images/main.ts', ...args]
+    const node = ['scripts/bundle-and-run.cjs', 'infra/images/main.ts', ...args]
     return spawnSync(process.execPath, node, { env, encoding: 'utf8' })
   } finally {
     rmSync(directory, { recursive: true })
