@@ -12,7 +12,9 @@ import { schema } from './values.ts'
 export function explainValue(path: string, sources: () => Sources): string {
   const keys = path.split('.')
   const field = find(schema, keys, [])
-  return field.kind === 'group' ? explainGroup(path, field) : explainLeaf(path, field, sources().chart)
+  return field.kind === 'group'
+    ? explainGroup(path, field)
+    : explainLeaf(path, field, sources().chart)
 }
 
 function find(

@@ -443,9 +443,6 @@ describe('the chart documents and guards the same values', () => {
   })
 
   it('accepts in the schema what synth accepts, for any values', () => {
-    fc.assert(
-      fc.property(arbitraryValues(schema), isValid),
-      { numRuns: isLong ? 100 : 10 },
-    )
+    fc.assert(fc.property(arbitraryValues(schema), isValid), { numRuns: isLong ? 100 : 10 })
   })
 })

@@ -40,6 +40,8 @@ let directory: string
 let connection: { id: number; organizationId: number }
 const made: string[] = []
 let restored: ReturnType<typeof elsewhere>
+/** The one that the first test makes. */
+let first: string
 
 beforeAll(async () => {
   restored = elsewhere()
@@ -127,19 +129,19 @@ describe('a backup', () => {
       const during = (async () => {
         for (let sent = 0; sent < 20; sent++) expect((await send(spanOf())).status).toBe(200)
       })()
-      const name = await task(['backup:create'])
+      first = await task(['backup:create'])
       await during
       expect(await task(['backup:list'])).toMatch(
         new RegExp(
-          `^${name} +\\d+\\.\\d MB  main \\d+ rows, collector \\d+ rows; restored and compared$`,
+          `^${first} +\\d+\\.\\d MB  main \\d+ rows, collector \\d+ rows; restored and compared$`,
         ),
       )
 
       const empty = restored
-      const trial = await task(['backup:restore', name, '--dry-run'], empty)
+      const trial = await task(['backup:restore', first, '--dry-run'], empty)
       expect(trial).toContain('main: create restored_main_')
       expect(trial).toMatch(/This was a trial: nothing was changed\.$/)
-      await task(['backup:restore', name], empty)
+      await task(['backup:restore', first], empty)
 
       const key = await use(empty.DATABASE_URL, async (sql) => {
         const [row] = await sql<[{ sealedKey: Buffer }]>`
@@ -170,11 +172,11 @@ describe('a backup', () => {
     async () => {
       const kept = { BACKUP_KEEP: '2', BACKUP_VERIFY: 'read', BACKUP_DIRECTORY: await copies() }
       const only = { ...kept, COLLECTOR_DATABASE_URL: undefined }
-      const first = await task(['backup:create'], only)
+      const former = await task(['backup:create'], only)
       await expect(
         task(['backup:create'], { ...kept, COLLECTOR_DATABASE_URL: elsewhere().DATABASE_URL }),
       ).rejects.toThrow('does not exist')
-      expect(await task(['backup:list'], kept)).toContain(first)
+      expect(await task(['backup:list'], kept)).toContain(former)
       const second = await task(['backup:create'], { ...only, BACKUP_KEEP: '1' })
       const listed = (await task(['backup:list'], kept)).split('\n')
       expect(listed.map((line) => line.split(' ')[0])).toEqual([second])
@@ -228,9 +230,8 @@ describe('a backup', () => {
   )
 
   it('has neither a key nor a passphrase nor a row in clear', async () => {
-    const [name = ''] = (await task(['backup:list'])).split(' ')
     for (const file of ['main.sealed', 'collector.sealed', 'manifest.sealed']) {
-      const bytes = await readFile(join(directory, name, file), 'latin1')
+      const bytes = await readFile(join(directory, first, file), 'latin1')
       for (const text of [KEY, PASSPHRASE, 'organizations']) expect(bytes).not.toContain(text)
     }
   })
@@ -284,17 +285,16 @@ describe('a damaged backup', () => {
   it.each(few(Object.entries(damages), 1))(
     'is told by "%s", and changes nothing',
     async (words, damage) => {
-      const [name = ''] = (await task(['backup:list'])).split(' ')
       const copy = await copies()
-      await mkdir(join(copy, name))
+      await mkdir(join(copy, first))
       for (const file of ['main.sealed', 'collector.sealed', 'manifest.sealed']) {
-        await copyFile(join(directory, name, file), join(copy, name, file))
+        await copyFile(join(directory, first, file), join(copy, first, file))
       }
-      await damage(join(copy, name, 'main.sealed'))
+      await damage(join(copy, first, 'main.sealed'))
       const there = { ...elsewhere(), BACKUP_DIRECTORY: copy }
-      await expect(task(['backup:restore', name, '--only', 'main'], there)).rejects.toThrow(words)
+      await expect(task(['backup:restore', first, '--only', 'main'], there)).rejects.toThrow(words)
       const reading = { BACKUP_DIRECTORY: copy, BACKUP_VERIFY: 'read' }
-      await expect(task(['backup:verify', name], reading)).rejects.toThrow(words)
+      await expect(task(['backup:verify', first], reading)).rejects.toThrow(words)
       await expect(use(there.DATABASE_URL, (sql) => sql`select 1`)).rejects.toThrow(
         'does not exist',
       )

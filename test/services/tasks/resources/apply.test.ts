@@ -368,7 +368,10 @@ describe('documents that are not good', () => {
     const { code, problem } = await run.apply(many(1_000))
     expect([code, problem]).toEqual([2, expect.stringContaining('more.\nNothing was changed.')])
     const shortest = { kind: 'schedule', parent: 'acme-digest' }
-    const documents = Array.from({ length: 10_001 }, (_, each) => ({ name: `S${each}`, ...shortest }))
+    const documents = Array.from({ length: 10_001 }, (_, each) => ({
+      name: `S${each}`,
+      ...shortest,
+    }))
     const tooMany = await run.apply(documents.map((each) => JSON.stringify(each)).join('\n---\n'))
     expect(tooMany.problem).toMatch(/^There are 10001 documents; at most 10000 are applied\./)
   })

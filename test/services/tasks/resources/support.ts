@@ -1,4 +1,5 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
@@ -22,12 +23,39 @@ export interface PassingCall {
   readonly path: string
 }
 
+interface Answer {
+  readonly status: number
+  readonly type: string
+  readonly body: Buffer
+  /** A proxy may keep it for all who ask. */
+  readonly isPublic: boolean
+}
+
+async function pass(
+  url: string,
+  { method = '', url: path = '', headers: given }: IncomingMessage,
+  body: Buffer | null,
+): Promise<Answer> {
+  const { host: _, connection: __, ...headers } = given
+  const answer = await fetch(url + path, {
+    method,
+    headers: Object.entries(headers).map(([name, value]) => [name, String(value)]),
+    body,
+  })
+  return {
+    status: answer.status,
+    type: answer.headers.get('content-type') ?? '',
+    body: Buffer.from(await answer.arrayBuffer()),
+    isPublic: answer.ok && (answer.headers.get('cache-control') ?? '').includes('public'),
+  }
+}
+
 /**
  * Starts what stands before a platform, and may break its connections or send callers back. It
  * keeps what a proxy may: the description of the API, which each task asks for.
  */
 export async function openGate(url: string) {
-  const kept = new Map<string, { readonly type: string; readonly body: Buffer }>()
+  const kept = new Map<string, Answer>()
   let see: (call: PassingCall) => Promise<'break' | 'busy' | void> = async () => {}
   const server = await startHttpServer((request, response) => {
     void (async () => {
@@ -37,19 +65,10 @@ export async function openGate(url: string) {
       const verdict = await see({ method, path })
       if (verdict === 'break') return request.socket.destroy()
       if (verdict === 'busy') return response.writeHead(429, { 'retry-after': '0' }).end('{}')
-      const known = kept.get(path)
-      if (known) return response.writeHead(200, { 'content-type': known.type }).end(known.body)
-      const { host: _, connection: __, ...headers } = request.headers
-      const answer = await fetch(url + path, {
-        method,
-        headers: Object.entries(headers).map(([name, value]) => [name, String(value)]),
-        body: chunks.length > 0 ? Buffer.concat(chunks) : null,
-      })
-      const type = answer.headers.get('content-type') ?? ''
-      const body = Buffer.from(await answer.arrayBuffer())
-      const mayKeep = method === 'GET' && answer.headers.get('cache-control')?.includes('public')
-      if (answer.ok && mayKeep) kept.set(path, { type, body })
-      return response.writeHead(answer.status, { 'content-type': type }).end(body)
+      const body = chunks.length > 0 ? Buffer.concat(chunks) : null
+      const answer = kept.get(path) ?? (await pass(url, request, body))
+      if (answer.isPublic) kept.set(path, answer)
+      return response.writeHead(answer.status, { 'content-type': answer.type }).end(answer.body)
     })()
   })
   return {
