@@ -124,6 +124,13 @@ describe('a mistake in the values is refused with its path, the value and what i
     ])
   })
 
+  it('leaves out rules about a value that is refused itself', () => {
+    // The default of the port, which stands in for it, is that of the metrics here.
+    expect(mistakesOf({ collector: { port: 'x', metricsPort: 8080 } })).toEqual([
+      'collector.port: expected a whole number between 1024 and 65535, got "x"',
+    ])
+  })
+
   it('never shows a secret', () => {
     const [mistake] = mistakesOf({ secrets: { SECRET_KEY_BASE: 'too-short-token' } })
     expect(mistake).toContain('secrets.SECRET_KEY_BASE: expected at least 32')

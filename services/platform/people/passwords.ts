@@ -36,8 +36,8 @@ export async function hashPassword(password: string, cost = COST): Promise<strin
 }
 
 /**
- * Compares a password with a hash. Without a hash it takes the time of one of this cost, and returns
- * false.
+ * Compares a password with a hash. Without a hash it takes the time of one with this cost,
+ * and returns false.
  */
 export async function verifyPassword(
   password: string,

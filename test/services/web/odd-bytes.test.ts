@@ -24,7 +24,7 @@ afterAll(() => platform.close())
 
 const withOdd = (path: string, odd: string): string => path.replace(/:[A-Za-z]+\??/g, () => odd)
 
-/** All of them in the long form (`npm run test:long`), else one: another for each route and caller. */
+/** All in the long form (`npm run test:long`), else one, which differs by route and caller. */
 const oddFor = (route: number, caller: number): readonly string[] =>
   isLong ? ODD : [ODD[(route + 2 * caller) % ODD.length] ?? '']
 
