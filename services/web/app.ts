@@ -7,7 +7,6 @@ import { createIdentityProvider } from './sign-in/oidc/provider.ts'
 import { createBadTokens } from './gate/callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './gate/access-token/open-gate.ts'
-import { declareRightOf } from './gate/callers/declared-right.ts'
 import { checkRights } from './gate/callers/check-rights.ts'
 import { createLimits } from './gate/callers/create-limits.ts'
 import { createRights } from './gate/callers/rights.ts'
@@ -42,7 +41,7 @@ import { testLlmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
 import { a2aRoutes } from './api/a2a/routes.ts'
 import { mcpRoutes } from './api/mcp/routes.ts'
-import { openApiRoutes } from './api/openapi/routes.ts'
+import { createApis, declareHealth, openApiRoutes } from './api/openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
 import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { projectRoutes } from './console/projects/routes.ts'
@@ -122,6 +121,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   const deps: WebDeps = {
     ...options,
     rights: createRights(() => app),
+    apis: createApis(options, () => app),
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
     ...createLimits(options),
@@ -150,7 +150,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.onError(answerError(deps))
   app.use(checkRights(deps))
   const diagnostics = createDiagnostics(deps, app)
-  app.route('/', declareRightOf('anybody', healthRoutes(deps)))
+  app.route('/', declareHealth(healthRoutes(deps)))
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', assetRoutes())

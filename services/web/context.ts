@@ -24,12 +24,15 @@ import type { Mailer } from './mail/mailer.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import type { WebConfig } from './env.ts'
 import type { RunWatch } from './api/automation/run-watch.ts'
+import type { ApiDocument } from './api/openapi/operation.ts'
 import type { TextWatch } from './run-texts/text-watch.ts'
 
 /** The dependencies of the routes. */
 export interface WebDeps extends WebOptions {
   /** Says who may call which route. */
   readonly rights: Rights
+  /** Describes all APIs. */
+  readonly apis: () => ApiDocument
   readonly seenAdministrators: SeenAdministrators
   /** Counts tokens that are nobody's, over all APIs. */
   readonly badTokens: BadTokens

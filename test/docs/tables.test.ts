@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { PROVIDER_NAMES, providerOf } from '../../services/platform/connections/llm-providers.ts'
 import { RUN_ERRORS } from '../../services/platform/runs/run-errors.ts'
 import { usage } from '../../services/tasks/start.ts'
-import { automationPaths } from '../../services/web/api/openapi/automation.ts'
+import { ROUTES } from '../../services/web/api/automation/routes.ts'
+import { describeRoutes } from '../../services/web/api/openapi/describe-routes.ts'
 import { readDocument, root, tableOf } from './documents.ts'
 
 const code = (text: string): string => `\`${text}\``
@@ -55,7 +56,8 @@ describe('the tables of the manual', () => {
     const answers = tableOf('docs/call.md', '| Answer | Meaning | What to do |').map(
       ([status]) => status,
     )
-    const paths = JSON.stringify(automationPaths({ PLATFORM_API_PREFIX: 'platform' }))
+    const routes = ROUTES.map((route) => ({ ...route, handler: route }))
+    const paths = JSON.stringify(describeRoutes(routes))
     const documented = new Set([...paths.matchAll(/"([2-5]\d\d)":/g)].map(([, status]) => status))
     documented.delete('200')
     expect(documented.size).toBeGreaterThan(5)

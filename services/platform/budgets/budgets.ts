@@ -18,17 +18,22 @@ const usd = v.pipe(
   v.minValue(0.01, dollars),
   v.maxValue(USD_MAX, dollars),
   v.check((usd) => Number(usd.toFixed(2)) === usd, dollars),
+  v.description('US dollars, in whole cents.'),
 )
 
 /** What becomes of calls of a model without a price, where money is limited. */
 export const UNPRICED = ['refuse', 'free'] as const
+const unpriced = v.pipe(
+  v.picklist(UNPRICED, `must be one of ${UNPRICED.join(', ')}`),
+  v.description('What becomes of calls of a model without a price, where money is limited.'),
+)
 
 /** The limits of a budget; at least one is set. */
 export const budgetLimits = v.pipe(
   v.strictObject({
     tokens_max: v.optional(v.nullable(tokens), null),
     usd_max: v.optional(v.nullable(usd), null),
-    unpriced: v.optional(v.picklist(UNPRICED, `must be one of ${UNPRICED.join(', ')}`), 'refuse'),
+    unpriced: v.optional(unpriced, 'refuse'),
   }),
   v.check(
     ({ tokens_max, usd_max }) => tokens_max !== null || usd_max !== null,

@@ -4,16 +4,19 @@ import type { OrganizationCall, WebDeps } from '../context.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
 import { requireOrganization } from '../gate/callers/organization.ts'
 import type { Right } from '../gate/callers/right.ts'
+import type { Operation } from './openapi/operation.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 type Method = (typeof METHODS)[number]
 type Answer = (c: Context<OrganizationCall>) => Promise<Response> | Response
 
+/** A path, and what the route there does. */
+type Place = readonly [path: string, operation: Operation]
+type Add = (right: Right, place: Place, answer: Answer) => void
+
 /** The routes of an API, each of which says who may call it. */
-interface ApiRoom extends Readonly<
-  Record<Method, (right: Right, path: string, answer: Answer) => void>
-> {
+export interface ApiRoom extends Readonly<Record<Method, Add>> {
   /** Returns the routes. Their addresses refuse other methods, to callers that are known. */
   readonly routes: () => Hono<OrganizationCall>
 }
@@ -24,17 +27,19 @@ interface ApiRoom extends Readonly<
  *
  * @example
  * const api = createApi(deps)
- * api.get('viewer', '/limits', async (c) => c.json(await readLimits(c)))
- * api.put('admin', '/limits', async (c) => c.json(await saveLimits(c)))
+ * api.get('viewer', ['/limits', get], async (c) => c.json(await readLimits(c)))
+ * api.put('admin', ['/limits', set], async (c) => c.json(await saveLimits(c)))
  * return api.routes()
  */
 export function createApi(deps: WebDeps, authenticate = requireOrganization(deps)): ApiRoom {
   const routes = new Hono<OrganizationCall>()
   const methodsAt = new Map<string, Method[]>()
-  const add = (method: Method) => (right: Right, path: string, answer: Answer) => {
-    routes[method](path, declareRight(right), authenticate, answer)
-    methodsAt.set(path, [...(methodsAt.get(path) ?? []), method])
-  }
+  const add =
+    (method: Method): Add =>
+    (right, [path, operation], answer) => {
+      routes[method](path, declareRight(right, operation), authenticate, answer)
+      methodsAt.set(path, [...(methodsAt.get(path) ?? []), method])
+    }
   return {
     get: add('get'),
     post: add('post'),

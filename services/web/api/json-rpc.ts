@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
-import { BODY_BYTES_MAX } from './automation/kickoff.ts'
+import { BODY_BYTES_MAX } from './automation/kickoff-request.ts'
 
 /** The codes of JSON-RPC 2.0. */
 export const RPC_CODES = {

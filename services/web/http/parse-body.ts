@@ -16,14 +16,17 @@ export function parseBody<Output>(
   })
 }
 
-/** A schema of texts for which a function returns no problem. */
-export const checked = (problemOf: (text: string) => string | undefined) =>
+/**
+ * A schema of texts for which a function returns no problem; `described` is what JSON Schema says.
+ */
+export const checked = (problemOf: (text: string) => string | undefined, described: object = {}) =>
   v.pipe(
     v.string('must be a text'),
     v.check(
       (text) => problemOf(text) === undefined,
       ({ input }) => problemOf(input) ?? '',
     ),
+    v.metadata({ ...described }),
   )
 
 /** Returns what is wrong with a value, ready to follow its name. */

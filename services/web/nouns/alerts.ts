@@ -18,7 +18,7 @@ import { listAutomationNames } from '../../platform/automations/automations.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { whole } from '../../shared/whole.ts'
-import { integer, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { integer, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { changesSection } from '../console/alerts/changes-section.ts'
 import { absoluteTime } from '../console/frame/format.ts'
 import { choice, number, text, words } from '../resources/controls.ts'
@@ -137,20 +137,20 @@ export const alerts = resource<Organization, AlertFields, Alert, typeof fields>(
   facts: {
     state: [{ ...string, enum: ['ok', 'firing'] }, ({ state }) => state],
     changed_at: [
-      { ...perhapsMoment, description: 'When the state became what it is; null: never.' },
+      say(perhapsMoment, 'When the state became what it is; null: never.'),
       ({ changedAt }) => changedAt,
     ],
     value: [
-      nullable('number', { description: 'Of the last look; null: there was nothing to measure.' }),
+      say(nullable('number'), 'Of the last look; null: there was nothing to measure.'),
       ({ value }) => value,
     ],
     samples: [
-      { ...integer, description: 'How many runs, or others, the value is made of.' },
+      say(integer, 'How many runs, or others, the value is made of.'),
       ({ samples }) => samples,
     ],
     looked_at: [perhapsMoment, ({ lookedAt }) => lookedAt],
     silenced_until: [
-      { ...perhapsMoment, description: 'Until then its state stays as it is; null: it is not.' },
+      say(perhapsMoment, 'Until then its state stays as it is; null: it is not.'),
       ({ silencedUntil }) => silencedUntil,
     ],
   },

@@ -11,7 +11,14 @@ import {
 } from '../../platform/batches/batches.ts'
 import type { Batch } from '../../platform/batches/batches.ts'
 import { html } from 'hono/html'
-import { integer, moment, nullable, perhapsMoment, text as words } from '../api/openapi/parts.ts'
+import {
+  integer,
+  moment,
+  nullable,
+  perhapsMoment,
+  text as words,
+  say,
+} from '../api/openapi/parts.ts'
 import { batchSection } from '../console/batches/batch-section.ts'
 import { automationHead } from '../console/frame/automation-tabs.ts'
 import { count } from '../console/frame/format.ts'
@@ -36,11 +43,11 @@ const facts = {
   stopped: counted('Rows that a stop has ended.', ({ stopped }) => stopped),
   paused: [{ type: 'boolean' }, ({ isPaused }) => isPaused],
   waits_for: [
-    nullable('string', { description: 'Why rows are not put into the queue now.' }),
+    say(nullable('string'), 'Why rows are not put into the queue now.'),
     ({ waitsFor }) => waitsFor,
   ],
   of_version: [
-    nullable('integer', { description: 'The number of the version that its runs are of.' }),
+    say(nullable('integer'), 'The number of the version that its runs are of.'),
     ({ version }) => version,
   ],
   created_at: [moment, ({ createdAt }) => createdAt],

@@ -11,7 +11,7 @@ import {
 } from '../../platform/evaluations/case-sets.ts'
 import type { CaseSet, CaseSetFields } from '../../platform/evaluations/case-sets.ts'
 import { checks } from '../../platform/evaluations/checks.ts'
-import { integer } from '../api/openapi/parts.ts'
+import { integer, say } from '../api/openapi/parts.ts'
 import { casesSection } from '../console/evaluations/cases-section.ts'
 import { count, plural } from '../console/frame/format.ts'
 import { json, text } from '../resources/controls.ts'
@@ -50,11 +50,8 @@ export const caseSets = resource<Automation, CaseSetFields, CaseSet, typeof fiel
   fields,
   values: ({ name, checks: given }) => ({ name, checks: [...given] }),
   facts: {
-    size: [{ ...integer, description: 'How many cases it has.' }, ({ size }) => size],
-    revision: [
-      { ...integer, description: 'Changes with its cases and its checks.' },
-      ({ revision }) => revision,
-    ],
+    size: [say(integer, 'How many cases it has.'), ({ size }) => size],
+    revision: [say(integer, 'Changes with its cases and its checks.'), ({ revision }) => revision],
   },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',

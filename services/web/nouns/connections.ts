@@ -13,7 +13,7 @@ import type {
 } from '../../platform/connections/oauth-connections.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
-import { nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { createConnectionService } from '../console/connections/service.ts'
 import { stateOf } from '../console/connections/state.ts'
 import { choice, json, lines, secret, text, words } from '../resources/controls.ts'
@@ -176,13 +176,13 @@ export const connections = resource<Organization, Given, OauthConnection, typeof
       ({ status }) => status,
     ],
     problem: [
-      nullable('string', { description: 'What is to be done, or why the last test failed.' }),
+      say(nullable('string'), 'What is to be done, or why the last test failed.'),
       (row) => stateOf(row).advice ?? null,
     ],
     has_client_secret: [{ type: 'boolean' }, ({ hasClientSecret }) => hasClientSecret],
     granted_scope: [nullable('string'), ({ scope }) => scope],
     expires_at: [
-      { ...perhapsMoment, description: 'The end of the access token, which may be renewed.' },
+      say(perhapsMoment, 'The end of the access token, which may be renewed.'),
       ({ expiresAt }) => expiresAt,
     ],
     connected_at: [perhapsMoment, ({ authorizedAt }) => authorizedAt],

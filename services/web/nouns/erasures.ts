@@ -12,7 +12,14 @@ import type { Erasure } from '../../platform/erasures/erasures.ts'
 import { createNeedleSeals, NEEDLE_KINDS, readNeedle } from '../../platform/erasures/needle.ts'
 import type { Needle } from '../../platform/erasures/needle.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
-import { integer, moment, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import {
+  integer,
+  moment,
+  nullable,
+  perhapsMoment,
+  text as string,
+  say,
+} from '../api/openapi/parts.ts'
 import { erasureSection, horizonSection } from '../console/erasures/erasure-section.ts'
 import { count } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
@@ -110,10 +117,7 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
       },
       ({ found }) => found,
     ],
-    problem: [
-      nullable('string', { description: 'Why it does not get on now.' }),
-      ({ problem }) => problem,
-    ],
+    problem: [say(nullable('string'), 'Why it does not get on now.'), ({ problem }) => problem],
     created_at: [moment, ({ createdAt }) => createdAt],
     created_by: [string, ({ createdBy }) => createdBy],
     confirmed_at: [perhapsMoment, ({ confirmedAt }) => confirmedAt],

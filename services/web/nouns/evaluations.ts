@@ -13,7 +13,7 @@ import {
 import type { Evaluation, EvaluationFields } from '../../platform/evaluations/evaluations.ts'
 import { getRunVersion } from '../../platform/projects/project-versions.ts'
 import { whole } from '../../shared/whole.ts'
-import { integer, moment, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import * as s from '../api/openapi/parts.ts'
 import { evaluationSection } from '../console/evaluations/evaluation-section.ts'
 import { percent } from '../console/evaluations/scores-table.ts'
 import { time } from '../console/frame/parts.ts'
@@ -24,6 +24,29 @@ import { designOfAutomation } from './automation.ts'
 
 const VERSION_MAX = 2 ** 31 - 1
 const CASES_MAX = 100_000
+
+const estimate = s.closed({ value: s.number, low: s.number, high: s.number })
+const side = s.closed({
+  cases: s.integer,
+  passed: s.say(s.integer, 'Those of which each repetition passes.'),
+  flaky: s.say(s.integer, 'Those of which some repetitions pass, and some do not.'),
+  errors: s.say(s.integer, 'Those of which something could not be judged.'),
+  share: s.say(estimate, 'The share that passed, with its 95 % interval.'),
+  tokens: s.number,
+  usd: s.say(s.nullable('number'), 'Null: a model has no price.'),
+  seconds: s.say(s.nullable('number'), 'The mean of a run.'),
+})
+const difference = s.closed({
+  better: s.say(s.integer, 'Cases that only the version passes.'),
+  worse: s.say(s.integer, 'Cases that only the one beside it passes.'),
+  of: s.integer,
+  share: s.say(estimate, 'The difference of the shares.'),
+})
+const scores = s.document('Scores', {
+  version: side,
+  against: s.orNull(side),
+  difference: s.orNull(difference),
+})
 
 const fields = {
   set: field(v.pipe(v.string('must be a text'), v.maxLength(100, 'is too long')), {
@@ -70,24 +93,15 @@ export const evaluations = resource<Automation, EvaluationFields, Evaluation, ty
     newest,
   }),
   facts: {
-    cases: [integer, ({ cases }) => cases],
-    runs: [
-      { ...integer, description: 'Cases, times versions, times repetitions.' },
-      ({ runs }) => runs,
-    ],
-    waiting: [{ ...integer, description: 'Those not done yet.' }, ({ waiting }) => waiting],
-    scores: [
-      {
-        oneOf: [{ type: 'null' }, { $ref: '#/components/schemas/Scores' }],
-        description: 'Null: it is in progress, or was given up.',
-      },
-      ({ scores }) => scores,
-    ],
-    given_up: [nullable('string', { description: 'Why it was given up.' }), (row) => row.givenUp],
-    created_at: [moment, ({ createdAt }) => createdAt],
-    created_by: [string, ({ createdBy }) => createdBy],
+    cases: [s.integer, ({ cases }) => cases],
+    runs: [s.say(s.integer, 'Cases, times versions, times repetitions.'), ({ runs }) => runs],
+    waiting: [s.say(s.integer, 'Those not done yet.'), ({ waiting }) => waiting],
+    scores: [s.orNull(scores, 'Null: it is in progress, or was given up.'), (row) => row.scores],
+    given_up: [s.say(s.perhapsText, 'Why it was given up.'), (row) => row.givenUp],
+    created_at: [s.moment, ({ createdAt }) => createdAt],
+    created_by: [s.text, ({ createdBy }) => createdBy],
     finished_at: [
-      { ...perhapsMoment, description: 'Null: it is in progress.' },
+      s.say(s.perhapsMoment, 'Null: it is in progress.'),
       ({ finishedAt }) => finishedAt,
     ],
   },

@@ -14,7 +14,7 @@ import {
   repositoryUrlProblem,
 } from '../../platform/crews/source-repository-fields.ts'
 import { saveGivenRepository } from '../api/crews/change-repository.ts'
-import { nullable, perhapsMoment } from '../api/openapi/parts.ts'
+import { nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { AppError } from '../../shared/errors.ts'
 import { checked } from '../http/parse-body.ts'
 import { secret, text } from '../resources/controls.ts'
@@ -71,10 +71,7 @@ export const gitSources = resource<Automation, Given, Row, typeof fields>({
     has_token: [{ type: 'boolean' }, ({ hasToken }) => hasToken],
     last_commit: [nullable('string'), ({ lastCommit }) => lastCommit],
     pulled_at: [perhapsMoment, ({ pulledAt }) => pulledAt],
-    failure: [
-      nullable('string', { description: 'Of the last pull, and what to do.' }),
-      (row) => row.failure,
-    ],
+    failure: [say(nullable('string'), 'Of the last pull, and what to do.'), (row) => row.failure],
   },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'settings',

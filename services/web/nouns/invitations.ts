@@ -14,7 +14,7 @@ import {
 import type { Invitation } from '../../platform/people/invitations.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
-import { moment, nullable } from '../api/openapi/parts.ts'
+import { moment, nullable, say } from '../api/openapi/parts.ts'
 import { invitationUrl, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
@@ -88,9 +88,7 @@ export const invitations = resource<Organization, Given, Invitation, typeof fiel
   values: ({ role, note, email }) => ({ role, note, email }),
   facts: {
     invited_by: [
-      nullable('string', {
-        description: 'Null: it was made over the API, or the account is deleted.',
-      }),
+      say(nullable('string'), 'Null: it was made over the API, or the account is deleted.'),
       ({ invitedBy }) => invitedBy,
     ],
     created_at: [moment, ({ createdAt }) => createdAt],

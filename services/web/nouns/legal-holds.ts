@@ -11,7 +11,7 @@ import {
 } from '../../platform/erasures/legal-holds.ts'
 import type { HoldFields, LegalHold } from '../../platform/erasures/legal-holds.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
-import { moment, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { moment, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { time } from '../console/frame/parts.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
@@ -63,11 +63,11 @@ export const legalHolds = resource<Organization, HoldFields, LegalHold, typeof f
     created_at: [moment, ({ createdAt }) => createdAt],
     created_by: [string, ({ createdBy }) => createdBy],
     applied_at: [
-      { ...perhapsMoment, description: 'When traces were last put under it; null: not yet.' },
+      say(perhapsMoment, 'When traces were last put under it; null: not yet.'),
       ({ appliedAt }) => appliedAt,
     ],
     problem: [
-      nullable('string', { description: 'Why traces are not under it yet.' }),
+      say(nullable('string'), 'Why traces are not under it yet.'),
       ({ problem }) => problem,
     ],
   },

@@ -11,7 +11,7 @@ import {
 import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
-import { moment, nullable, text as string } from '../api/openapi/parts.ts'
+import { moment, nullable, text as string, say } from '../api/openapi/parts.ts'
 import { INVITATIONS_PATH, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
 import { isIdCursor } from '../console/frame/lists/page-request.ts'
@@ -88,11 +88,11 @@ export const members = resource<Organization, Given, Row, typeof fields>({
   facts: {
     name: [string, ({ name }) => name],
     effective_role: [
-      { ...string, description: 'The higher one of `role` and `groups_role`.' },
+      say(string, 'The higher one of `role` and `groups_role`.'),
       ({ role }) => role,
     ],
     groups_role: [
-      nullable('string', { description: 'What groups of the identity provider give.' }),
+      say(nullable('string'), 'What groups of the identity provider give.'),
       ({ claimedRole }) => claimedRole,
     ],
     disabled: [{ type: 'boolean' }, ({ isDisabled }) => isDisabled],

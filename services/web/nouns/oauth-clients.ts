@@ -10,7 +10,7 @@ import type { Automation } from '../../platform/automations/automations.ts'
 import { listClientSightings } from '../../platform/automations/client-sightings.ts'
 import type { ClientSighting } from '../../platform/automations/client-sightings.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
-import { nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { OAUTH_PATH } from '../console/frame/addresses.ts'
 import { isUuidCursor } from '../console/frame/lists/page-request.ts'
 import { time } from '../console/frame/parts.ts'
@@ -99,9 +99,9 @@ export const oauthClients = resource<Organization, Client, Row, typeof fields>({
   identity: 'automation',
   values: ({ clientId }) => ({ client_id: clientId }),
   facts: {
-    automation: [{ ...string, description: 'Its slug; the id is its own.' }, ({ slug }) => slug],
+    automation: [say(string, 'Its slug; the id is its own.'), ({ slug }) => slug],
     seen_client_id: [
-      nullable('string', { description: 'Of the last access token that was signed well.' }),
+      say(nullable('string'), 'Of the last access token that was signed well.'),
       ({ seen }) => seen?.clientId ?? null,
     ],
     seen_at: [perhapsMoment, ({ seen }) => seen?.seenAt ?? null],

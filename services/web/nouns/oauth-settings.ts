@@ -18,7 +18,7 @@ import type { Organization } from '../../platform/people/organizations.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { createAutomationOauthGuard } from '../../shared/outgoing/guards.ts'
-import { text as string } from '../api/openapi/parts.ts'
+import { text as string, say } from '../api/openapi/parts.ts'
 import { OAUTH_PATH } from '../console/frame/addresses.ts'
 import { explainSection } from '../console/frame/explain-section.ts'
 import { setupSections } from '../console/oauth-settings/setup-sections.ts'
@@ -173,7 +173,7 @@ export const oauthSettings = resource<Organization, AutomationOauth, Row, typeof
     lifetime_seconds_max: settings.lifetimeSecondsMax,
     static_tokens_allowed: settings.staticTokensAllowed,
   }),
-  facts: { name: [{ ...string, description: 'Always `automations`.' }, () => 'automations'] },
+  facts: { name: [say(string, 'Always `automations`.'), () => 'automations'] },
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

@@ -12,7 +12,7 @@ import {
 import { CREW_WAYS, listOwnCrews, saveCrewSettings } from '../../platform/crews/crew-settings.ts'
 import type { CrewSettings, OwnCrew } from '../../platform/crews/crew-settings.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
-import { text as string } from '../api/openapi/parts.ts'
+import { text as string, say } from '../api/openapi/parts.ts'
 import { choice, lines, number, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { organization } from './organization.ts'
@@ -88,7 +88,7 @@ export const ownCrews = resource<Organization, CrewSettings, OwnCrew, typeof own
     return { ...values, egress: [...values.egress] }
   },
   facts: {
-    automation: [{ ...string, description: 'Its slug; the id is its own.' }, ({ slug }) => slug],
+    automation: [say(string, 'Its slug; the id is its own.'), ({ slug }) => slug],
   },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'settings',

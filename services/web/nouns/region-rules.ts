@@ -9,7 +9,7 @@ import {
 import type { AllowedRegions } from '../../platform/connections/regions.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { regionLabel } from '../../platform/tools/tool-definitions.ts'
-import { text as string } from '../api/openapi/parts.ts'
+import { text as string, say } from '../api/openapi/parts.ts'
 import { OAUTH_PATH } from '../console/frame/addresses.ts'
 import { outsideSection } from '../console/region-rules/outside-section.ts'
 import { words } from '../resources/controls.ts'
@@ -57,7 +57,7 @@ export const regionRules = resource<Organization, Given, Row, typeof fields>({
   fields,
   identity: 'name',
   values: ({ allowed }) => ({ allowed_regions: [...allowed] }),
-  facts: { name: [{ ...string, description: 'Always `regions`.' }, () => 'regions'] },
+  facts: { name: [say(string, 'Always `regions`.'), () => 'regions'] },
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

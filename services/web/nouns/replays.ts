@@ -12,7 +12,7 @@ import {
 import type { Replay, ReplayFields } from '../../platform/replays/replays.ts'
 import { getRunVersion } from '../../platform/projects/project-versions.ts'
 import { whole } from '../../shared/whole.ts'
-import { integer, moment, perhapsMoment, text as words } from '../api/openapi/parts.ts'
+import { integer, moment, perhapsMoment, text as words, say } from '../api/openapi/parts.ts'
 import { plural } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
 import { replaySection } from '../console/replays/replay-section.ts'
@@ -81,20 +81,14 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
     kickoff_ids: [...kickoffIds],
   }),
   facts: {
-    runs: [{ ...integer, description: 'How many were chosen.' }, ({ runs }) => runs],
-    waiting: [{ ...integer, description: 'Those not done yet.' }, ({ waiting }) => waiting],
+    runs: [say(integer, 'How many were chosen.'), ({ runs }) => runs],
+    waiting: [say(integer, 'Those not done yet.'), ({ waiting }) => waiting],
     equal: [integer, ({ equal }) => equal],
     different: [integer, ({ different }) => different],
-    impossible: [
-      { ...integer, description: 'Those that cannot be replayed.' },
-      ({ impossible }) => impossible,
-    ],
+    impossible: [say(integer, 'Those that cannot be replayed.'), ({ impossible }) => impossible],
     created_at: [moment, ({ createdAt }) => createdAt],
     created_by: [words, ({ createdBy }) => createdBy],
-    finished_at: [
-      { ...perhapsMoment, description: 'Null: it is in progress.' },
-      ({ finishedAt }) => finishedAt,
-    ],
+    finished_at: [say(perhapsMoment, 'Null: it is in progress.'), ({ finishedAt }) => finishedAt],
   },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',

@@ -20,7 +20,7 @@ import {
 import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules/schedules.ts'
 import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
-import { list, moment, nullable, perhapsMoment } from '../api/openapi/parts.ts'
+import { list, moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { choice, json, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { View } from '../resources/declaration.ts'
@@ -84,10 +84,7 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
     inputs: { ...inputs },
   }),
   facts: {
-    paused_at: [
-      { ...perhapsMoment, description: 'Null: it is not paused.' },
-      (row) => row.pausedAt,
-    ],
+    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), (row) => row.pausedAt],
     next_times: [
       { ...list(moment), maxItems: 5, description: 'None while it is paused.' },
       (row) => (row.pausedAt ? [] : comingTimes(row)),
@@ -95,7 +92,7 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
     last_at: [perhapsMoment, ({ lastAt }) => lastAt],
     last_kickoff_id: [nullable('string', { format: 'uuid' }), ({ lastRunId }) => lastRunId],
     last_problem: [
-      nullable('string', { description: 'Why the last time started no run.' }),
+      say(nullable('string'), 'Why the last time started no run.'),
       ({ lastProblem }) => lastProblem,
     ],
   },

@@ -12,7 +12,7 @@ import {
 } from '../../platform/traces/trace-tokens.ts'
 import type { TraceScope, TraceToken } from '../../platform/traces/trace-tokens.ts'
 import { AppError } from '../../shared/errors.ts'
-import { moment, nullable } from '../api/openapi/parts.ts'
+import { moment, nullable, say } from '../api/openapi/parts.ts'
 import { copyable, time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { environmentCommands, readCommand } from '../console/send-traces/environment.ts'
@@ -64,7 +64,7 @@ export const traceTokens = resource<Organization, Fields, TraceToken, typeof fie
   facts: {
     created_at: [moment, ({ createdAt }) => createdAt],
     created_by: [
-      nullable('string', { description: 'The name of the person who issued it.' }),
+      say(nullable('string'), 'The name of the person who issued it.'),
       ({ createdBy }) => createdBy,
     ],
     expires_at: [moment, ({ expiresAt }) => expiresAt],

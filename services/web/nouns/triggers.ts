@@ -24,7 +24,7 @@ import {
 } from '../../platform/triggers/triggers.ts'
 import type { Trigger } from '../../platform/triggers/triggers.ts'
 import { createWebhookKeys, createWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
-import { moment, nullable, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { moment, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { absoluteTime } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
 import { addressSection } from '../console/triggers/address-section.ts'
@@ -139,15 +139,12 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
     url: [{ ...string, format: 'uri' }, ({ url }) => url],
     has_secret: [{ type: 'boolean' }, ({ hasSecret }) => hasSecret],
     previous_secret_until: [
-      { ...perhapsMoment, description: 'Until then the former secret is good as well.' },
+      say(perhapsMoment, 'Until then the former secret is good as well.'),
       ({ previousSecretUntil }) => previousSecretUntil,
     ],
-    paused_at: [
-      { ...perhapsMoment, description: 'Null: it is not paused.' },
-      ({ pausedAt }) => pausedAt,
-    ],
+    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), ({ pausedAt }) => pausedAt],
     pause_reason: [
-      nullable('string', { description: 'Why the platform paused it; null: a person did.' }),
+      say(nullable('string'), 'Why the platform paused it; null: a person did.'),
       ({ pauseReason }) => pauseReason,
     ],
     created_at: [moment, ({ createdAt }) => createdAt],

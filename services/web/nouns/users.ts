@@ -10,7 +10,7 @@ import {
 import type { Person } from '../../platform/people/people.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { integer, list, nullable, text } from '../api/openapi/parts.ts'
+import { integer, list, nullable, text, say } from '../api/openapi/parts.ts'
 import { count } from '../console/frame/format.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { resource } from '../resources/declaration.ts'
@@ -92,11 +92,11 @@ export const users = resource<Platform, object, Row, typeof fields>({
     ],
     is_disabled: [{ type: 'boolean' }, ({ isDisabled }) => isDisabled],
     memberships: [
-      { ...list(text), description: 'The first organizations, each with the role in it.' },
+      say(list(text), 'The first organizations, each with the role in it.'),
       ({ memberships }) => memberships,
     ],
     live_tokens: [
-      { ...integer, description: 'The tokens that it issued and that still work.' },
+      say(integer, 'The tokens that it issued and that still work.'),
       ({ liveTokens }) => liveTokens,
     ],
   },

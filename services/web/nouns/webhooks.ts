@@ -34,7 +34,7 @@ import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { deliveriesSection } from '../console/webhooks/deliveries-section.ts'
 import type { WebConfig } from '../env.ts'
-import { moment, nullable, perhapsMoment } from '../api/openapi/parts.ts'
+import { moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { choice, text, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, View } from '../resources/declaration.ts'
@@ -125,20 +125,17 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
   }),
   facts: {
     created_at: [moment, ({ createdAt }) => createdAt],
-    paused_at: [
-      { ...perhapsMoment, description: 'Null: it is not paused.' },
-      (row) => row.pausedAt,
-    ],
+    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), (row) => row.pausedAt],
     pause_reason: [
-      nullable('string', { description: 'Why the platform paused it; null: a person did.' }),
+      say(nullable('string'), 'Why the platform paused it; null: a person did.'),
       ({ pauseReason }) => pauseReason,
     ],
     failing_since: [
-      { ...perhapsMoment, description: 'The first failure since a message was last accepted.' },
+      say(perhapsMoment, 'The first failure since a message was last accepted.'),
       ({ failingSince }) => failingSince,
     ],
     previous_key_until: [
-      { ...perhapsMoment, description: 'Until then messages are signed with the former key, too.' },
+      say(perhapsMoment, 'Until then messages are signed with the former key, too.'),
       ({ previousKeyUntil }) => previousKeyUntil,
     ],
   },

@@ -23,7 +23,7 @@ import {
 import type { WorkloadRule, WorkloadRuleFields } from '../../platform/workloads/workload-rules.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { automationUrl } from '../api/automation/automation-urls.ts'
-import { moment, perhapsMoment, text as string } from '../api/openapi/parts.ts'
+import { moment, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { GRANT_TYPE, SUBJECT_TYPES } from '../api/workloads/exchange-request.ts'
 import { TOKEN_PATH } from '../api/workloads/token-errors.ts'
 import { copyable } from '../console/frame/parts.ts'
@@ -162,10 +162,7 @@ export const workloadRules = resource<Automation, WorkloadRuleFields, Row, typeo
       { ...string, format: 'uri', description: 'Where it exchanges its token.' },
       ({ tokenUrl }) => tokenUrl,
     ],
-    paused_at: [
-      { ...perhapsMoment, description: 'Null: it is not paused.' },
-      ({ pausedAt }) => pausedAt,
-    ],
+    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), ({ pausedAt }) => pausedAt],
     created_at: [moment, ({ createdAt }) => createdAt],
   },
   rights: { read: 'viewer', change: 'admin' },

@@ -5,6 +5,7 @@ import { requireOrganization } from '../gate/callers/organization.ts'
 import { mark, markAll } from '../managed/marks.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { createApi } from '../api/api-room.ts'
+import { operationsOf } from '../api/openapi/describe-resource.ts'
 import { readFlag } from '../api/automation/read-flag.ts'
 import type { Call, Declaration, Done, Fields, Identified, Reader, Values } from './declaration.ts'
 import { namesOf } from './names.ts'
@@ -25,12 +26,13 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   declaration: Declaration<Owner, Given, Row, Of>,
   deps: WebDeps,
 ): Hono<OrganizationCall> {
-  const { kind, under, verbs, actions, rights } = declaration
+  const { kind, under, verbs, rights } = declaration
   const { list: listName, segment } = namesOf(kind)
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
   const { look, show, showNow } = createAnswers(declaration)
+  const described = operationsOf(declaration)
   const isOfPlatform = rights.read === 'platform-admin'
   const api = createApi(deps, (isOfPlatform ? requireAdministratorCall : requireOrganization)(deps))
 
@@ -39,13 +41,13 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const read = async (c: Context<OrganizationCall>) =>
     readBody(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
 
-  api.get(rights.read, list, async (c) => {
+  api.get(rights.read, [list, described.list], async (c) => {
     const call = await open(c)
     const rows = (await verbs.list(call)).map((row) => documentOf(declaration, call.owner, row))
     return c.json({ [listName]: await markAll(call.sql, { ...c.var.caller, kind }, rows) })
   })
   if (verbs.create) {
-    api.post(rights.change, list, async (c) => {
+    api.post(rights.change, [list, described.create], async (c) => {
       const call = await open(c)
       const values = await read(c)
       if (isDry(c)) return c.json(await look(call, values))
@@ -55,9 +57,9 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     })
   }
 
-  api.get(rights.read, one, async (c) => c.json(await show(c, await find(c))))
+  api.get(rights.read, [one, described.get], async (c) => c.json(await show(c, await find(c))))
   if (verbs.change) {
-    api.put(rights.change, one, async (c) => {
+    api.put(rights.change, [one, described.change], async (c) => {
       const found = await find(c)
       const values = await read(c)
       if (isDry(c)) return c.json(await look(found.call, values, found.row))
@@ -66,14 +68,14 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     })
   }
   if (verbs.remove) {
-    api.delete(rights.change, one, async (c) => {
+    api.delete(rights.change, [one, described.remove], async (c) => {
       await changes.remove(c.var, await find(c), readIfMatch(c))
       return c.body(null, 204)
     })
   }
 
-  for (const action of Object.keys(actions)) {
-    api.post(rights.change, `${one}/${action}`, async (c) => {
+  for (const [action, operation] of Object.entries(described.actions)) {
+    api.post(rights.change, [`${one}/${action}`, operation], async (c) => {
       const found = await find(c)
       return c.json(await showNow(c, found, await changes.act(c.var, found, action)))
     })

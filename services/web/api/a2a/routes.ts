@@ -11,33 +11,104 @@ import { refuseMethod } from '../../http/refuse-method.ts'
 import { createAutomationDoors } from '../automation/automation-door.ts'
 import { automationPath } from '../automation/automation-urls.ts'
 import { requireBearer } from '../automation/bearer.ts'
-import { BODY_BYTES_MAX } from '../automation/kickoff.ts'
+import { BODY_BYTES_MAX } from '../automation/kickoff-request.ts'
 import { readMessage, RPC_CODES, toErrorResponse, toResponse } from '../json-rpc.ts'
 import type { Fields } from '../json-rpc.ts'
 import { answerTo } from './answer-to.ts'
 import type { Binding } from './answer-to.ts'
 import { createCards, KEYS_PATH, publicCard, VERSION } from './card.ts'
 import { refusal, wrongParams } from './refusals.ts'
+import { refusedCalls } from '../automation/api-route.ts'
+import { describing } from '../openapi/operation.ts'
+import type { Operation } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
 
 const CACHED = { 'cache-control': 'public, max-age=300' }
 const A2A_TYPE = 'application/a2a+json'
 
+const answer = (description: string, type = A2A_TYPE, other: object = {}) => ({
+  description,
+  content: { [type]: { schema: { type: 'object' } }, ...other },
+})
+const stream = { 'text/event-stream': { schema: s.text } }
+const MESSAGE = { messageId: 'a-new-one', role: 'ROLE_USER', parts: [{ data: { topic: 'tides' } }] }
+const bodyOf = (example: object, type = A2A_TYPE) => ({
+  content: { [type]: { schema: { type: 'object' }, example } },
+})
+const version = s.parameter('A2A-Version', 'header', {
+  required: true,
+  schema: { ...s.text, example: VERSION },
+})
+const operation = describing({
+  tag: 'Automations',
+  ...refusedCalls,
+  ...s.refusedTokens('No token, or one that does not open this address.'),
+  403: s.problem('The token lacks a scope.', s.challenge),
+})
+const rpc = operation('a2a', 'Call the automation as an agent of A2A 1.0, by JSON-RPC', {
+  parameters: [version],
+  body: bodyOf(
+    { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: MESSAGE } },
+    'application/json',
+  ),
+  200: answer('The response: a result, or an error of A2A.', 'application/json', stream),
+  413: answer('The body is larger than 256 KiB.', 'application/json'),
+  415: answer('Not application/json.', 'application/json'),
+})
+const card = describing({ tag: 'Automations' })(
+  'a2aCard',
+  'Read the agent card that anybody may read',
+  {
+    200: answer('A signed card without the name and the inputs.', 'application/json'),
+    304: 'It is the one of If-None-Match.',
+    404: 'The id is not a UUID.',
+  },
+)
+const taskId = s.parameter('task_id', 'path', {
+  description:
+    'The kickoff id; to cancel or to subscribe with `:cancel` or `:subscribe` behind it.',
+  schema: s.text,
+})
+const verb = s.parameter('verb', 'path', { schema: s.words([':send', ':stream']) })
+const MESSAGES = { parameters: [verb], body: bodyOf({ message: MESSAGE }) }
+const OF_TASK = { parameters: [taskId] }
+const CONFIG = { ...OF_TASK, body: bodyOf({ url: 'https://agent.example.com/tasks' }) }
+
+/** An operation at its address of the HTTP binding. */
+const at = (operationId: string, summary: string, more: Partial<typeof MESSAGES> = {}) =>
+  operation(operationId, summary, {
+    ...more,
+    parameters: [...(more.parameters ?? []), version],
+    200: answer('The result, as A2A 1.0 has it.', A2A_TYPE, stream),
+    400: answer('An error of A2A: `error.details` has its reason.'),
+    404: answer('No such task, or no such operation.'),
+  })
+
+const extendedCard = at('a2aExtendedCard', 'Read the agent card with the name and the inputs')
+const listTasks = at('a2aTasks', 'List the tasks of the caller')
+const listConfigs = at('a2aPushConfigs', 'List the push notification configs of a task', OF_TASK)
+const addConfig = at('a2aCreatePushConfig', 'Create a push notification config', CONFIG)
+const getConfig = at('a2aPushConfig', 'Get a push notification config', OF_TASK)
+const removeConfig = at('a2aDeletePushConfig', 'Delete a push notification config', OF_TASK)
+const getTask = at('a2aTask', 'Get a task, or subscribe to it', OF_TASK)
+const changeTask = at('a2aChangeTask', 'Cancel a task, or subscribe to it', OF_TASK)
+const send = at('a2aSend', 'Send a message, and wait or follow the task', MESSAGES)
+
+type Address = readonly [method: string, path: string, operation: string, described: Operation]
+const CONFIGS = '/tasks/:taskId/pushNotificationConfigs'
+
 /** The operations at the addresses of the HTTP binding (§11.3), by method and path. */
-const ADDRESSES: readonly (readonly [method: string, path: string, operation: string])[] = [
-  ['GET', '/extendedAgentCard', 'GetExtendedAgentCard'],
-  ['GET', '/tasks', 'ListTasks'],
-  ['GET', '/tasks/:taskId/pushNotificationConfigs', 'ListTaskPushNotificationConfigs'],
-  ['POST', '/tasks/:taskId/pushNotificationConfigs', 'CreateTaskPushNotificationConfig'],
-  ['GET', '/tasks/:taskId/pushNotificationConfigs/:configId', 'GetTaskPushNotificationConfig'],
-  [
-    'DELETE',
-    '/tasks/:taskId/pushNotificationConfigs/:configId',
-    'DeleteTaskPushNotificationConfig',
-  ],
-  ['GET', '/tasks/:taskId', 'GetTask'],
-  ['POST', '/tasks/:taskId', ''],
+const ADDRESSES: readonly Address[] = [
+  ['GET', '/extendedAgentCard', 'GetExtendedAgentCard', extendedCard],
+  ['GET', '/tasks', 'ListTasks', listTasks],
+  ['GET', CONFIGS, 'ListTaskPushNotificationConfigs', listConfigs],
+  ['POST', CONFIGS, 'CreateTaskPushNotificationConfig', addConfig],
+  ['GET', `${CONFIGS}/:configId`, 'GetTaskPushNotificationConfig', getConfig],
+  ['DELETE', `${CONFIGS}/:configId`, 'DeleteTaskPushNotificationConfig', removeConfig],
+  ['GET', '/tasks/:taskId', 'GetTask', getTask],
+  ['POST', '/tasks/:taskId', '', changeTask],
   // Behind the word stands a colon: the router reads the rest of the segment as a parameter.
-  ['POST', '/message:verb', ''],
+  ['POST', '/message:verb', '', send],
 ]
 
 /** The operations that the ends of paths name. */
@@ -59,19 +130,19 @@ export function a2aRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
   routes.get(KEYS_PATH, declareRight('anybody'), async (c) =>
     c.json({ keys: await cards.published() }, 200, CACHED),
   )
-  routes.get(`${one}/.well-known/agent-card.json`, declareRight('anybody'), async (c) => {
+  routes.get(`${one}/.well-known/agent-card.json`, declareRight('anybody', card), async (c) => {
     const id = c.req.param('automationId') ?? ''
     if (!isUuid(id)) return answerNotFound(c)
-    const { card, tag } = await cards.sign(publicCard(config, id.toLowerCase()))
+    const { card: signed, tag } = await cards.sign(publicCard(config, id.toLowerCase()))
     const headers = { ...CACHED, etag: `"${tag}"` }
     if (c.req.header('if-none-match') === headers.etag) return c.body(null, 304, headers)
-    return c.json(card, 200, headers)
+    return c.json(signed, 200, headers)
   })
 
   const authenticate = requireBearer(deps, createAutomationDoors(sql, gate)('kickoff', 'read'))
   const paths = new Set(ADDRESSES.map(([, path]) => one + path))
   for (const path of [one, ...paths]) routes.use(path, authenticate)
-  routes.post(one, declareRight('token'), async (c) => {
+  routes.post(one, declareRight('token', rpc), async (c) => {
     const binding = createRpcBinding()
     return answerTo(call(c), binding, async () => {
       const message = await readMessage(c.req.raw, wrongMessage)
@@ -85,11 +156,11 @@ export function a2aRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
     })
   })
   routes.all(one, refuseMethod('POST'))
-  for (const [method, path, operation] of ADDRESSES) {
-    routes.on(method, one + path, declareRight('token'), (c) =>
+  for (const [method, path, name, described] of ADDRESSES) {
+    routes.on(method, one + path, declareRight('token', described), (c) =>
       answerTo(call(c), HTTP, async () => {
         requireVersion(c)
-        return readHttp(c, operation)
+        return readHttp(c, name)
       }),
     )
   }

@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { STEP_KINDS } from '../../../platform/crew-contract/step-key.ts'
 import { startFork, startRerun, startRetry } from '../../../platform/runs/run-again.ts'
 import { listSteps } from '../../../platform/runs/run-steps.ts'
 import type { ListedStep } from '../../../platform/runs/run-steps.ts'
@@ -9,11 +10,45 @@ import { toStarter } from '../../gate/callers/starter.ts'
 import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { getRun } from './get-run.ts'
-import { BODY_BYTES_MAX, startedRun } from './kickoff.ts'
-import { readIdempotencyKey } from './kickoff-request.ts'
+import * as s from '../openapi/parts.ts'
+import { describedBody } from '../openapi/operation.ts'
+import { failure, inputs as inputsSchema, usage } from '../openapi/run-schemas.ts'
+import { noKickoff, reading, starting } from './api-route.ts'
+import { badKickoff, started, startedRun } from './kickoff.ts'
+import { BODY_BYTES_MAX, readIdempotencyKey } from './kickoff-request.ts'
 
 /** The most characters of a step's key. */
 const STEP_CHARACTERS_MAX = 64
+
+const from_step = {
+  ...s.text,
+  minLength: 1,
+  maxLength: STEP_CHARACTERS_MAX,
+  description: 'The key of a step or of a task: what finished before it began is kept.',
+  examples: ['write'],
+}
+/** The schema of a fork with these inputs. */
+export const forkSchema = (inputs: object) => s.perhaps({ inputs, from_step }, ['inputs'])
+const GOES_ON = 'The run is in progress'
+const NO_STEP = 'The run has no such step (details.tasks), a key is unknown'
+
+/** Describes a call that starts a run which follows another one. */
+const following = (operationId: string, summary: string, { schema, example, ...rest }: Following) =>
+  starting(operationId, summary, {
+    parameters: [s.idempotencyKey],
+    body: describedBody(schema, { example, bytesMax: BODY_BYTES_MAX }),
+    ...started,
+    ...noKickoff,
+    ...badKickoff,
+    ...rest,
+  })
+
+interface Following {
+  readonly schema: s.Named
+  readonly example: unknown
+  readonly description: string
+  readonly [status: number]: string
+}
 
 interface AgainBody {
   readonly inputs?: Readonly<Record<string, unknown>>
@@ -24,6 +59,15 @@ interface AgainBody {
 export const retryRoute: ApiRoute = {
   method: 'POST',
   path: '/runs/:kickoffId/retry',
+  operation: following('retryRun', 'Continue where a run failed or was stopped', {
+    description:
+      'A new run of the same version and inputs, which keeps the finished steps: all of them, or ' +
+      'those that finished and do not depend on `from_step`.',
+    schema: s.named('RetryRequest', s.perhaps({ from_step })),
+    example: { from_step: 'write' },
+    409: `${GOES_ON}, or is completed and no from_step is named.`,
+    422: `${NO_STEP}, or the Idempotency-Key was used for another request.`,
+  }),
   async answer(c, deps) {
     const { from_step: fromStep } = await readBody(c, ['from_step'])
     return startedRun(c, deps, await startRetry(deps.sql, { ...(await again(c, deps)), fromStep }))
@@ -34,6 +78,16 @@ export const retryRoute: ApiRoute = {
 export const forkRoute: ApiRoute = {
   method: 'POST',
   path: '/runs/:kickoffId/fork',
+  operation: following('forkRun', 'Run with changed inputs, all of it or from a step on', {
+    description:
+      'A new run of the same version with other inputs. Without `from_step` it does every step; ' +
+      'with it, it keeps those that finished and do not depend on that one, although other ' +
+      'inputs led to them.',
+    schema: s.named('ForkRequest', forkSchema(inputsSchema)),
+    example: { inputs: { topic: 'wave power' }, from_step: 'write' },
+    409: `${GOES_ON}.`,
+    422: `${NO_STEP}, or the inputs are refused as those of a kickoff are.`,
+  }),
   async answer(c, deps) {
     const { inputs, from_step: fromStep } = await readBody(c, ['inputs', 'from_step'])
     if (inputs === undefined) {
@@ -48,28 +102,51 @@ export const forkRoute: ApiRoute = {
 export const rerunRoute: ApiRoute = {
   method: 'POST',
   path: '/runs/:kickoffId/rerun',
+  operation: following('rerunRun', 'Run again from the start', {
+    description: 'A new run with the same inputs, of the version that the automation has now.',
+    schema: s.named('RerunRequest', s.perhaps({})),
+    example: {},
+    422: 'The version of now does not take these inputs.',
+  }),
   async answer(c, deps) {
     await readBody(c, [])
     return startedRun(c, deps, await startRerun(deps.sql, await again(c, deps)))
   },
 }
 
+const stepDocument = s.document(
+  'Step',
+  {
+    step: s.say(s.text, 'Its key: the same in each attempt.'),
+    kind: s.words(STEP_KINDS),
+    name: s.say(s.text, 'The key of the task, the name of the model or of the tool.'),
+    path: { ...s.list(s.text), examples: [['research', 'researcher', 'llm', '0']] },
+    parent: s.say(s.perhapsText, 'The step that it is a part of.'),
+    state: s.say(s.words(['started', 'finished', 'failed']), 'What finished is not repeated.'),
+    attempt: s.say(s.integer, 'The last that did it; 0: kept from the run that this one follows.'),
+    usage,
+    error: failure,
+    started_at: s.moment,
+    ended_at: s.perhapsMoment,
+  },
+  ({ key: step, ...row }: ListedStep) => ({ ...row, step }),
+)
+const steps = s.document('Steps', { kickoff_id: s.uuid, steps: s.list(stepDocument) })
+
 /** Lists the steps of a run. */
 export const stepsRoute: ApiRoute = {
   method: 'GET',
   path: '/runs/:kickoffId/steps',
+  operation: reading('steps', 'List the steps of a run', {
+    description: 'Tasks, model calls and tool calls, in the order in which they began first.',
+    200: ['The steps.', steps],
+    ...noKickoff,
+  }),
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
-    return c.json({ kickoff_id: id, steps: (await listSteps(sql, id)).map(toWire) })
+    return c.json({ kickoff_id: id, steps: (await listSteps(sql, id)).map(stepDocument.of) })
   },
 }
-
-const toWire = ({ key, startedAt, endedAt, ...step }: ListedStep) => ({
-  step: key,
-  ...step,
-  started_at: startedAt,
-  ended_at: endedAt,
-})
 
 async function again(c: Context<AuthorizedCall>, { sql, queue }: ApiRouteDeps) {
   const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))

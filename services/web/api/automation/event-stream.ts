@@ -7,6 +7,13 @@ import { toTextMessage } from '../../run-texts/queue-texts.ts'
 import type { TextQueue } from '../../run-texts/queue-texts.ts'
 import type { Follower } from './run-watch.ts'
 
+/** The headers of a stream of events. */
+export const STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  // Proxies of nginx's kind would keep the events back to fill their buffers.
+  'x-accel-buffering': 'no',
+}
+
 const PAGE_EVENTS = 100
 /** Shorter than the idle limits of usual proxies. */
 const HEARTBEAT_MS = 15_000

@@ -4,7 +4,9 @@ import { EVENT_NUMBER_MAX, readEvents } from '../../../platform/runs/run-events.
 import { AppError } from '../../../shared/errors.ts'
 import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
-import { streamEvents, toWire } from './event-stream.ts'
+import * as s from '../openapi/parts.ts'
+import { noKickoff, reading } from './api-route.ts'
+import { STREAM_HEADERS, streamEvents, toWire } from './event-stream.ts'
 import { queueTexts } from '../../run-texts/queue-texts.ts'
 import { getRun } from './get-run.ts'
 import { readFlag } from './read-flag.ts'
@@ -15,6 +17,56 @@ const LIMIT_DEFAULT = 100
 const LIMIT_MAX = 1000
 const RETRY_HEADERS = { 'retry-after': '10' }
 
+const runEvent = s.named('RunEvent', {
+  type: 'object',
+  required: ['id', 'attempt', 'type'],
+  description: 'Types may be added; leave out those that you do not know.',
+  properties: {
+    id: s.say(s.integer, 'Its number within the run, from 1.'),
+    attempt: s.integer,
+    type: { ...s.text, examples: ['task_started', 'llm_call', 'task_completed', 'run_completed'] },
+    at: s.moment,
+  },
+})
+const eventPage = s.document('EventPage', {
+  events: s.list(runEvent),
+  after: s.say(s.integer, 'What to send as `after` for the next page.'),
+  is_over: s.say(s.truth, 'The run has ended, and this page has its end.'),
+})
+const position = { ...s.integer, minimum: 0, maximum: EVENT_NUMBER_MAX, default: 0 }
+const follow = reading('events', 'Follow the events of a run', {
+  description:
+    'As server-sent events without names, each with its number within the run as `id` and a ' +
+    '`RunEvent` as `data`. The last one is `run_completed`, `run_failed` or `run_stopped`. A ' +
+    'stream also ends after 15 minutes and when the platform is updated: connect again with ' +
+    '`Last-Event-ID`, and no event is missed or repeated. Callers that accept only ' +
+    '`application/json` get a page instead.',
+  parameters: [
+    s.parameter('Last-Event-ID', 'header', {
+      description: 'Only the events that follow this one; comes before `after`.',
+      schema: position,
+    }),
+    s.parameter('after', 'query', { description: 'As `Last-Event-ID`.', schema: position }),
+    s.parameter('limit', 'query', {
+      description: 'The length of a page.',
+      schema: { ...s.integer, minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
+    }),
+    s.flag(
+      'text_deltas',
+      'Also tell what models are writing, in a stream: messages of the type `text_delta` without ' +
+        'an id, which are not kept.',
+    ),
+  ],
+  200: {
+    description: 'The events, in order.',
+    content: { 'text/event-stream': { schema: s.text }, 'application/json': { schema: eventPage } },
+  },
+  204: 'The run has ended, and `Last-Event-ID` was its last event.',
+  ...noKickoff,
+  400: 'The run has no event of that number, or a parameter is not what it may be.',
+  503: 'Too many streams are open, or the database is unavailable.',
+})
+
 /**
  * Follows the events of a run: as server-sent events, which end with the run, or page by page for
  * callers that accept JSON only.
@@ -22,6 +74,7 @@ const RETRY_HEADERS = { 'retry-after': '10' }
 export const eventsRoute: ApiRoute = {
   method: 'GET',
   path: '/events/:kickoffId',
+  operation: follow,
   async answer(c, deps) {
     const { id } = await getRun(c, deps.sql)
     const after = readPosition(c)
@@ -45,12 +98,6 @@ export const eventsRoute: ApiRoute = {
     const stream = { sql, log, runId: id, after, follower, texts, gone: c.req.raw.signal }
     return c.body(streamEvents(stream), 200, STREAM_HEADERS)
   },
-}
-
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream',
-  // Proxies of nginx's kind would keep the events back to fill their buffers.
-  'x-accel-buffering': 'no',
 }
 
 /** The one whose calls count together: the bearer of a token. */

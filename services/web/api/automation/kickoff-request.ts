@@ -1,12 +1,26 @@
+import type { Context } from 'hono'
 import type { Inputs } from '../../../platform/definitions/input-declarations.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
+import { readJson } from '../../../shared/http/json-body.ts'
+import { describedBody } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
+import { inputs } from '../openapi/run-schemas.ts'
+
+/** The longest body of a call that starts a run. */
+export const BODY_BYTES_MAX = 256 * 1024
+/** The body of a kickoff, with the inputs of any automation. */
+export const kickoffBody = describedBody(s.document('KickoffRequest', { inputs }), {
+  example: { inputs: { topic: 'tidal power' } },
+  bytesMax: BODY_BYTES_MAX,
+})
 
 /**
  * Reads the inputs of a kickoff body, which is exactly `{"inputs": {…}}` (SPEC 4.4). Raises
- * `unprocessable`, naming stray keys.
+ * `unprocessable`, naming stray keys, and what `readJson` raises.
  */
-export function readKickoff(body: unknown): Inputs {
+export async function readKickoff({ req }: Context): Promise<Inputs> {
+  const body = await readJson(req.raw, BODY_BYTES_MAX)
   if (!isObject(body)) {
     throw new AppError('unprocessable', 'The body is a JSON object: {"inputs": {…}}.')
   }

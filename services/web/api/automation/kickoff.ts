@@ -3,30 +3,62 @@ import { getDefinition } from '../../../platform/automations/automations.ts'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import { kickoff } from '../../../platform/runs/runs.ts'
-import { readJson } from '../../../shared/http/json-body.ts'
 import type { AuthorizedCall } from '../../context.ts'
-import { RETRY_AFTER_SECONDS } from './api-route.ts'
+import { RETRY_AFTER_SECONDS, starting } from './api-route.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { automationUrl } from './automation-urls.ts'
-import { readIdempotencyKey, readKickoff } from './kickoff-request.ts'
+import * as s from '../openapi/parts.ts'
+import { kickoffBody, readIdempotencyKey, readKickoff } from './kickoff-request.ts'
 
-/** The longest body of a call that starts a run. */
-export const BODY_BYTES_MAX = 256 * 1024
+const kickoffDocument = s.named(
+  'Kickoff',
+  s.perhaps(
+    {
+      kickoff_id: s.uuid,
+      status: { ...s.text, const: 'queued' },
+      status_url: { ...s.text, format: 'uri' },
+      message: s.say(s.text, 'Why the run waits; absent while the automation is online.'),
+    },
+    ['kickoff_id', 'status', 'status_url'],
+  ),
+)
+/** The answer for a run that was queued. */
+export const started = {
+  202: [
+    'The run is queued, durably.',
+    kickoffDocument,
+    { ...s.location('Where its status is.'), ...s.retryAfter },
+  ],
+} as const
+/** What is wrong with a call that starts no run. */
+export const badKickoff = { 400: 'The body is not JSON, or the Idempotency-Key is malformed.' }
 
 /** Starts a run. */
 export const kickoffRoute: ApiRoute = {
   method: 'POST',
   path: '/kickoff',
+  operation: starting('kickoff', 'Start a run', {
+    description: 'Queues a run and answers at once; ask `status_url` for its progress.',
+    parameters: [s.idempotencyKey],
+    body: kickoffBody,
+    ...started,
+    ...badKickoff,
+    409: 'The automation is being deleted: it takes no more runs.',
+    422:
+      'An input is missing, unknown, of another type or not allowed (details.missing_inputs, ' +
+      'unknown_inputs, invalid_inputs), a key is unknown, or the Idempotency-Key was used ' +
+      'with other inputs.',
+  }),
   async answer(c, deps) {
     const { sql, queue, insert } = deps
     const { automation } = c.var
-    const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
-    const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
+    const key = readIdempotencyKey(c.req.header('idempotency-key'))
+    const given = await readKickoff(c)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
     const starter = toStarter(c.var.actor, 'api')
     const admit = queue.of(automation.organizationId)
-    const by = { idempotencyKey, starter, admit, insert }
+    const by = { idempotencyKey: key, starter, admit, insert }
     const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, ...by })
     return startedRun(c, deps, id)
   },
@@ -44,8 +76,8 @@ export function startedRun(
   const isOffline = automation.status === 'Crew is Offline'
   const message =
     `The run waits: the automation is offline. ${automation.statusReason ?? ''}`.trim()
-  const started = { kickoff_id: id, status: 'queued', status_url: statusUrl }
-  return c.json({ ...started, ...(isOffline ? { message } : {}) }, 202, {
+  const queued = { kickoff_id: id, status: 'queued', status_url: statusUrl }
+  return c.json({ ...queued, ...(isOffline ? { message } : {}) }, 202, {
     location: statusUrl,
     'retry-after': RETRY_AFTER_SECONDS,
   })

@@ -12,6 +12,9 @@ import type { Acting } from '../../gate/callers/audited.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
+import { describedBody } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
+import { starting } from './api-route.ts'
 import { STATES } from './run-status.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
@@ -39,6 +42,41 @@ const request = v.pipe(
   ),
 )
 
+const resumeBody = describedBody(
+  s.named('ResumeRequest', {
+    ...s.perhaps({
+      task: { ...s.text, minLength: 1, description: 'The key of the task that waits.' },
+      call: s.say(s.text, 'The id of the call that waits; not for an output.'),
+      decision: s.words(DECISIONS),
+      text: {
+        ...s.text,
+        maxLength: ANSWER_CHARACTERS_MAX,
+        description:
+          'What the task puts out instead, or the arguments of the call or the answers to its ' +
+          'question as JSON, which `edit` needs; or why it is rejected.',
+      },
+    }),
+    description: 'A decision; or an empty object, for a run that waits for a budget.',
+    // Generators of clients know `required` and `not`; with `anyOf` they would lose the properties.
+    not: {
+      anyOf: [
+        { minProperties: 1, not: { required: ['task', 'decision'] } },
+        {
+          required: ['decision'],
+          properties: { decision: { const: 'edit' } },
+          not: { required: ['text'] },
+        },
+      ],
+    },
+  }),
+  { example: { task: 'write', decision: 'approve' }, bytesMax: BODY_BYTES_MAX },
+)
+const resumed = s.document('Resumed', {
+  kickoff_id: s.uuid,
+  status: { ...s.text, const: 'queued' },
+  state: { ...s.text, const: STATES.queued },
+})
+
 /**
  * Lets a run go on that waits: with a decision about the output of a task or about a call, or with
  * an empty object for a run that waits for a budget.
@@ -46,6 +84,20 @@ const request = v.pipe(
 export const resumeRoute: ApiRoute = {
   method: 'POST',
   path: '/resume/:kickoffId',
+  operation: starting('resume', 'Resume a run that waits for a decision or a budget', {
+    description:
+      'A run waits when one of its tasks has `human_input`; its status names the task. `approve` ' +
+      'takes the output as it is, `edit` takes `text` instead, `reject` ends the run with the ' +
+      'error `approval_rejected`. It also waits before a call of a tool with `approve`: the ' +
+      'decision names the `call`, `text` has other arguments as JSON, and the model gets to read ' +
+      'why a call is rejected. A run that waits for a budget (`budget_stop` in its status) goes ' +
+      'on with the body `{}` once there is room.',
+    body: resumeBody,
+    200: ['The run is resumed.', resumed],
+    404: 'This automation has no such kickoff, or it asks nothing about this task.',
+    409: 'It was decided already, the run has ended, or its budget has no room yet.',
+    422: 'A field is missing, unknown or not valid, or the arguments are not.',
+  }),
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
     const body = await readJson(c.req.raw, BODY_BYTES_MAX)

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import type { Context } from 'hono'
 import { createRunInserter } from '../../../platform/runs/insert-runs.ts'
 import type { Gate } from '../../gate/access-token/gate.ts'
 import type { AuthorizedCall, WebDeps } from '../../context.ts'
@@ -19,7 +20,8 @@ import { runsRoute } from './runs.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
 
-const ROUTES: readonly ApiRoute[] = [
+/** The addresses of an automation. */
+export const ROUTES: readonly ApiRoute[] = [
   kickoffRoute,
   statusRoute,
   eventsRoute,
@@ -42,9 +44,8 @@ const ROUTES: readonly ApiRoute[] = [
  * methods.
  */
 export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
-  const { config, sql, log, watch, texts, queue } = deps
-  const takeTurn = createTurns()
-  const insert = createRunInserter(sql)
+  const { config, sql } = deps
+  const route = { ...deps, takeTurn: createTurns(), insert: createRunInserter(sql) }
   const routes = new Hono<AuthorizedCall>()
   const base = automationPath(config, ':automationId')
   const doorFor = createAutomationDoors(sql, gate)
@@ -52,10 +53,10 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
     GET: requireBearer(deps, doorFor('read')),
     POST: requireBearer(deps, doorFor('kickoff')),
   }
-  for (const { method, path, answer } of ROUTES) {
+  for (const { method, path, operation, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate[method])
-    const route = { sql, config, log, watch, texts, takeTurn, queue, insert }
-    routes.on(method, `${base}${path}`, (c) => answer(c, route))
+    const handler = (c: Context<AuthorizedCall>) => answer(c, route)
+    routes.on(method, `${base}${path}`, Object.assign(handler, { operation }))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }
   return routes

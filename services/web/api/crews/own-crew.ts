@@ -1,18 +1,24 @@
 import type { Context } from 'hono'
-import type * as v from 'valibot'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { findCrewSettings, refuseChange } from '../../../platform/crews/crew-settings.ts'
 import type { CrewSettings, OwnCrewKey, WantedLife } from '../../../platform/crews/crew-settings.ts'
 import { findCrewDeployment, noDeployment } from '../../../platform/crews/crew-deployments.ts'
 import type { Deployer } from '../../../platform/crews/crew-deployments.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { readJson } from '../../../shared/http/json-body.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { OrganizationCall } from '../../context.ts'
 import { getAutomation } from '../designer/get-automation.ts'
-import { parseBody } from '../../http/parse-body.ts'
+import { describing } from '../openapi/operation.ts'
 
-const BODY_BYTES_MAX = 64 * 1024
+/** The longest body of a call about a crew. */
+export const BODY_BYTES_MAX = 64 * 1024
+/** Describes an operation on crews. */
+export const operation = describing({ tag: 'Crews' })
+/** Describes an operation that changes one. */
+export const changing = describing({
+  tag: 'Crews',
+  409: 'The automation is being deleted, or a name or a limit is taken.',
+})
 
 /** An automation that is made from a source, with its settings. */
 export interface OwnCrew extends OwnCrewKey, Deployer {
@@ -49,12 +55,4 @@ export async function getDeployment(c: Context, sql: Database, { deploymentId }:
   const found = await findCrewDeployment(sql, { deploymentId, number })
   if (found) return found
   throw noDeployment(number)
-}
-
-/** Reads a JSON body. Raises `unprocessable` with each problem, and what `readJson` raises. */
-export async function readBodyAs<Output>(
-  c: Context,
-  schema: v.BaseSchema<unknown, Output, v.BaseIssue<unknown>>,
-): Promise<Output> {
-  return parseBody(schema, await readJson(c.req.raw, BODY_BYTES_MAX))
 }

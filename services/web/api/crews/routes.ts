@@ -1,5 +1,3 @@
-import type { Hono } from 'hono'
-import * as v from 'valibot'
 import { writeAudit } from '../../../platform/audit/audit.ts'
 import { createOwnAutomation } from '../../../platform/crews/own-crews.ts'
 import { checkResources } from '../../../platform/crews/crew-resources.ts'
@@ -20,41 +18,73 @@ import {
   restartCrew,
   saveCrewSettings,
 } from '../../../platform/crews/crew-settings.ts'
-import { projectNameProblem } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
+import type { WebDeps } from '../../context.ts'
+import type { ApiRoom } from '../api-room.ts'
 import { getAutomation } from '../designer/get-automation.ts'
-import { readUuidPage } from '../designer/requests.ts'
+import { nameBody, paged, readUuidPage } from '../designer/requests.ts'
+import { jsonBody } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
 import type { WebConfig } from '../../env.ts'
-import { checked } from '../../http/parse-body.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
-import { crewDocument } from './documents.ts'
-import { getOwnCrew, readBodyAs } from './own-crew.ts'
+import { automationSummary, crewDocument, settingsFields } from './documents.ts'
+import { BODY_BYTES_MAX, changing, getOwnCrew, operation } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
 import { repositoryRoutes } from './repository-routes.ts'
 import { variableRoutes } from './variable-routes.ts'
 
-const nameBody = v.strictObject({ name: checked(projectNameProblem) })
+const newCrew = jsonBody('CrewRequest', nameBody, {
+  example: { name: 'Research' },
+  bytesMax: BODY_BYTES_MAX,
+})
+const settingsBody = jsonBody('CrewSettingsRequest', crewSettingsFields, {
+  example: { replicas: 2, memory_limit: '1Gi' },
+  description: 'Fields that are left out stay as they are.',
+  bytesMax: BODY_BYTES_MAX,
+  more: { properties: settingsFields },
+})
+const automations = s.named('Automations', s.page('automations', automationSummary))
+
+const list = operation('listAutomations', 'The automations of the organization, by name', {
+  ...paged,
+  200: automations,
+})
+const create = changing('createCrew', 'Create an automation that is to be made from a source', {
+  body: newCrew,
+  201: ['It is created, without a crew.', crewDocument, s.location('Where it is.')],
+})
+const get = operation('getCrew', 'An automation that is made from a source', { 200: crewDocument })
+const remove = changing('deleteCrew', 'Delete it with its crew, its runs and its sources', {
+  202: crewDocument,
+})
+const change = changing('changeCrewSettings', 'Change the settings of a crew', {
+  description:
+    '`replicas` and `idle_minutes` hold at once, the others from the next deployment on.',
+  body: settingsBody,
+  200: ['They are saved.', crewDocument],
+})
+const acting = (id: string, summary: string) => changing(id, summary, { 202: crewDocument })
+const restart = acting('restartCrew', 'Have new processes take the places of the crew’s own')
+const stop = acting('stopCrew', 'Keep an automation offline until it is started; runs wait')
+const start = acting('startCrew', 'Start an automation that was stopped')
 const ACTIONS = [
-  ['stop', 'crew_stopped', stopAutomation],
-  ['start', 'crew_started', startAutomation],
+  ['stop', stop, 'crew_stopped', stopAutomation],
+  ['start', start, 'crew_started', startAutomation],
 ] as const
+const PATH = '/automations/:automationId'
 
 /** Automations that are made from sources: their settings, deployments, logs and variables. */
-export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function crewRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
-  const api = createApi(deps)
-  const path = '/automations/:automationId'
 
-  api.get('viewer', path, async (c) => {
+  api.get('viewer', [PATH, get], async (c) => {
     const automation = await getAutomation(c, sql)
     return c.json(await readCrew(sql, automation.automationId))
   })
 
-  api.delete('admin', path, async (c) => {
+  api.delete('admin', [PATH, remove], async (c) => {
     const automation = await getAutomation(c, sql)
     await recordChange({ sql, ...c.var }, automation, {
       action: 'automation_removed',
@@ -63,9 +93,9 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json(await readCrew(sql, automation.automationId), 202)
   })
 
-  api.patch('editor', `${path}/settings`, async (c) => {
+  api.patch('editor', [`${PATH}/settings`, change], async (c) => {
     const crew = await getOwnCrew(c, sql)
-    const given = await readBodyAs(c, crewSettingsFields)
+    const given = await settingsBody.read(c)
     const settings = changeSettings(crew.settings, given)
     checkChange(settings, given, deps.config)
     await recordChange({ sql, ...c.var }, crew.automation, {
@@ -76,34 +106,26 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json(await readCrew(sql, crew.automation.automationId))
   })
 
-  const routes = api.routes()
-  routes.route('/', listRoutes(deps))
-  routes.route('/', actionRoutes(deps))
-  routes.route('/', deploymentRoutes(deps))
-  routes.route('/', variableRoutes(deps))
-  routes.route('/', repositoryRoutes(deps))
-  return routes
+  listRoutes(api, deps)
+  actionRoutes(api, deps)
+  deploymentRoutes(api, deps)
+  variableRoutes(api, deps)
+  repositoryRoutes(api, deps)
 }
 
 /** The automations of an organization, and new ones that are to be made from a source. */
-function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
+function listRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
-  const api = createApi(deps)
 
-  api.get('viewer', '/automations', async (c) => {
+  api.get('viewer', ['/automations', list], async (c) => {
     const { limit, cursor: after } = readUuidPage(c)
-    const page = await listAutomations(sql, c.var.caller.organizationId, { limit, after })
-    const automations = page.items.map(({ automationId: automation_id, name, slug, status }) => ({
-      automation_id,
-      name,
-      slug,
-      status,
-    }))
-    return c.json({ automations, next_cursor: page.next ?? null })
-  })
-  api.post('editor', '/automations', async (c) => {
     const { organizationId } = c.var.caller
-    const { name } = await readBodyAs(c, nameBody)
+    const { items, next = null } = await listAutomations(sql, organizationId, { limit, after })
+    return c.json({ automations: items.map(automationSummary.of), next_cursor: next })
+  })
+  api.post('editor', ['/automations', create], async (c) => {
+    const { organizationId } = c.var.caller
+    const { name } = await newCrew.read(c)
     const { actor, wide } = c.var
     const automation = await inTransaction(sql, async (tx) => {
       const made = await createOwnAutomation(tx, { organizationId, name })
@@ -118,7 +140,6 @@ function listRoutes(deps: WebDeps): Hono<OrganizationCall> {
       location: `/designer/v2/automations/${automation.automationId}`,
     })
   })
-  return api.routes()
 }
 
 /** Raises `unprocessable` for what the operator does not allow; a list that stays is not asked. */
@@ -132,12 +153,10 @@ function checkChange(
 }
 
 /** What is done to an automation as it is; only crews from source have processes to restart. */
-function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
+function actionRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
-  const api = createApi(deps)
-  for (const [verb, action, act] of ACTIONS) {
-    const path = `/automations/:automationId/${verb}`
-    api.post('editor', path, async (c) => {
+  for (const [verb, described, action, act] of ACTIONS) {
+    api.post('editor', [`${PATH}/${verb}`, described], async (c) => {
       const automation = await getAutomation(c, sql)
       await recordChange({ sql, ...c.var }, automation, {
         action,
@@ -146,8 +165,7 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
       return c.json(await readCrew(sql, automation.automationId), 202)
     })
   }
-  const restart = '/automations/:automationId/restart'
-  api.post('editor', restart, async (c) => {
+  api.post('editor', [`${PATH}/restart`, restart], async (c) => {
     const crew = await getOwnCrew(c, sql)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_restarted',
@@ -155,7 +173,6 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     })
     return c.json(await readCrew(sql, crew.automation.automationId), 202)
   })
-  return api.routes()
 }
 
 /** The automation as it is now. */
@@ -165,5 +182,5 @@ async function readCrew(sql: Database, automationId: string) {
   const settings = await findCrewSettings(sql, automation.id)
   const life = await getAutomationLife(sql, automation)
   const [newest] = await listCrewDeployments(sql, { deploymentId: automation.id }, { limit: 1 })
-  return crewDocument({ automation, life, settings, newest })
+  return crewDocument.of({ automation, life, settings, newest })
 }

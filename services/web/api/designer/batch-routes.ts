@@ -2,9 +2,8 @@ import type { Context, Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import { checkRows, createBatch } from '../../../platform/batches/create-batch.ts'
 import { forecastBatch } from '../../../platform/batches/forecast.ts'
-import type { Estimate, Forecast } from '../../../platform/batches/forecast.ts'
-import { ROWS_BYTES_MAX } from '../../../platform/batches/read-rows.ts'
-import type { RowFormat } from '../../../platform/batches/read-rows.ts'
+import type { Forecast } from '../../../platform/batches/forecast.ts'
+import { ROW_FORMATS, ROWS_BYTES_MAX } from '../../../platform/batches/read-rows.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType, readBody } from '../../../shared/http/request-body.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
@@ -18,14 +17,78 @@ import { createTurns } from '../../http/file-uploads.ts'
 import { createApi } from '../api-room.ts'
 import { readIdempotencyKey } from '../automation/kickoff-request.ts'
 import { readFlag } from '../automation/read-flag.ts'
+import * as s from '../openapi/parts.ts'
+import { describing } from '../openapi/operation.ts'
 import { getAutomation } from './get-automation.ts'
+import { ROW_TYPES } from './requests.ts'
 
-const FORMATS: Readonly<Record<string, RowFormat>> = {
-  'text/csv': 'csv',
-  'application/jsonl': 'jsonl',
-  'application/x-ndjson': 'jsonl',
-}
 const NAME_MAX = 100
+
+const estimateFields = {
+  run_p50: s.number,
+  run_p95: s.number,
+  total_p50: s.number,
+  total_p95: s.number,
+}
+const estimate = s.document('BatchEstimate', estimateFields)
+const estimateOf = s.pickOf(estimateFields)
+const forecast = s.document(
+  'BatchForecast',
+  {
+    rows: s.integer,
+    runs_measured: s.say(s.integer, 'Under 20, all is unknown.'),
+    tokens: s.orNull(estimate, 'Null: unknown.'),
+    cost_usd: s.orNull(estimate, 'Null: unknown, such as without a price of a model.'),
+    time_ms: s.orNull(estimate, 'Of all runs one after the other. Null: unknown.'),
+  },
+  ({ rows, runs, tokens, cost, time }: Forecast) => ({
+    rows,
+    runsMeasured: runs,
+    tokens: tokens && estimateOf(tokens),
+    costUsd: cost && estimateOf(cost),
+    timeMs: time && estimateOf(time),
+  }),
+)
+const created = s.document('BatchCreated', {
+  id: s.uuid,
+  rows: s.integer,
+  repeated: s.say(s.truth, 'The batch was there before, with this key.'),
+})
+
+const operation = describing({ tag: 'Batches' })
+const content = { schema: s.text }
+const create = operation('createBatch', 'Start a run for each row of a file', {
+  description: 'At most 100,000 rows and 32 MiB in UTF-8. When a row is wrong, nothing is started.',
+  parameters: [
+    s.flag('dry_run', 'Checks the rows and forecasts what they take; starts nothing.'),
+    s.flag('paused', 'Starts nothing until it is resumed.'),
+    s.parameter('key', 'query', {
+      description: 'What identifies a row.',
+      schema: { type: 'string', default: 'id' },
+    }),
+    s.parameter('name', 'query', { schema: { type: 'string', maxLength: NAME_MAX } }),
+    s.say(s.idempotencyKey, 'The same key is the same batch.'),
+  ],
+  body: { content: Object.fromEntries(Object.keys(ROW_TYPES).map((type) => [type, content])) },
+  200: ['What it would take.', forecast],
+  202: ['It, or the one that has this key.', created, s.location('Where it is.')],
+  400: 'The query or the Idempotency-Key is not valid.',
+  409: 'The organization has too many batches that wait.',
+  413: 'The body is larger than 32 MiB.',
+  415: 'Neither CSV nor JSONL.',
+  422: 'Rows are wrong: details.problems has the first 20 with their lines.',
+})
+const results = operation('getBatchResults', 'What became of each row, as a file', {
+  parameters: [
+    s.parameter('format', 'query', { schema: { ...s.words(ROW_FORMATS), default: 'jsonl' } }),
+  ],
+  200: {
+    description: 'The rows in their order.',
+    headers: { 'Content-Disposition': s.header('The name of the file.') },
+    content: { 'application/jsonl': content, 'text/csv': content },
+  },
+  400: 'format is not valid.',
+})
 
 /** Takes the rows of a new batch, and sends results, beside the routes of its resource. */
 export function designerBatchRoutes(deps: WebDeps): Hono<OrganizationCall> {
@@ -35,7 +98,7 @@ export function designerBatchRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const takeTurn = createTurns()
   const list = '/automations/:automationId/batches'
 
-  api.get('viewer', `${list}/:batchId/results`, async (c) =>
+  api.get('viewer', [`${list}/:batchId/results`, results], async (c) =>
     sendResults(c, sql, await getAutomation(c, sql)),
   )
 
@@ -43,13 +106,13 @@ export function designerBatchRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const automation = await getAutomation(c, sql)
     const asked = readAsked(c)
     const definition = await getDefinition(sql, automation)
-    const content = await readBody(c.req.raw, ROWS_BYTES_MAX)
+    const bytes = await readBody(c.req.raw, ROWS_BYTES_MAX)
     if (asked.isDry) {
-      const rows = await checkRows({ content, definition, ...asked })
-      return c.json(forecastDocument(await forecastBatch(sql, automation, rows)))
+      const rows = await checkRows({ content: bytes, definition, ...asked })
+      return c.json(forecast.of(await forecastBatch(sql, automation, rows)))
     }
     const starter = toStarter(c.var.actor, 'designer')
-    const sent = { automation, definition, content, starter, ...asked }
+    const sent = { automation, definition, content: bytes, starter, ...asked }
     const made = await audited(
       c.var,
       (tx) => createBatch(tx, sent),
@@ -57,21 +120,21 @@ export function designerBatchRoutes(deps: WebDeps): Hono<OrganizationCall> {
     )
     const { id, rows, isNew } = made
     const location = `/designer/v2/automations/${automation.automationId}/batches/${id}`
-    return c.json({ id, rows, repeated: !isNew }, 202, { location })
+    return c.json(created.of({ id, rows, repeated: !isNew }), 202, { location })
   }
 
   const routes = api.routes()
   // The list is the resource's, which refuses other methods there.
-  routes.post(list, declareRight('editor'), requireOrganization(deps), async (c) =>
+  routes.post(list, declareRight('editor', create), requireOrganization(deps), async (c) =>
     takeTurn(() => take(c)),
   )
   return routes
 }
 
 function readAsked(c: Context<OrganizationCall>) {
-  const format = FORMATS[mediaType(c.req.raw)]
+  const format = ROW_TYPES[mediaType(c.req.raw)]
   if (!format) {
-    const known = Object.keys(FORMATS).join(', ')
+    const known = Object.keys(ROW_TYPES).join(', ')
     throw new AppError('unsupported_media_type', `The Content-Type of rows is one of ${known}.`)
   }
   return {
@@ -83,19 +146,3 @@ function readAsked(c: Context<OrganizationCall>) {
     idempotencyKey: readIdempotencyKey(c.req.header('idempotency-key')),
   }
 }
-
-const forecastDocument = ({ rows, runs, tokens, cost, time }: Forecast) => ({
-  rows,
-  runs_measured: runs,
-  tokens: estimateDocument(tokens),
-  cost_usd: estimateDocument(cost),
-  time_ms: estimateDocument(time),
-})
-
-const estimateDocument = (estimate: Estimate | null) =>
-  estimate && {
-    run_p50: estimate.runP50,
-    run_p95: estimate.runP95,
-    total_p50: estimate.totalP50,
-    total_p95: estimate.totalP95,
-  }

@@ -1,56 +1,103 @@
-import type { Context, Hono } from 'hono'
+import type { Context } from 'hono'
 import { caseBody } from '../../../platform/evaluations/case-files.ts'
 import { findCaseSetOf } from '../../../platform/evaluations/case-sets.ts'
 import type { OwnCaseSet } from '../../../platform/evaluations/case-sets.ts'
 import { addCases, addRuns, deleteCase, listCases } from '../../../platform/evaluations/cases.ts'
 import type { Case } from '../../../platform/evaluations/cases.ts'
-
 import { AppError } from '../../../shared/errors.ts'
-import { readJson } from '../../../shared/http/json-body.ts'
 import { mediaType, readBody } from '../../../shared/http/request-body.ts'
 import type { Database, Transaction } from '../../../shared/postgres/database.ts'
 import { casesEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { parseBody } from '../../http/parse-body.ts'
 import { CASES_BYTES_MAX, readCases, runChoice, sendCases } from '../../intake/cases/case-files.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
-import { readNumberPage, readRunBody, toPage } from './requests.ts'
+import type { ApiRoom } from '../api-room.ts'
+import * as s from '../openapi/parts.ts'
+import { jsonBody, operation } from '../openapi/operation.ts'
+import { paged, pagesOf, readNumberPage, ROW_TYPES } from './requests.ts'
 
-const PATH = '/case-sets/:caseSetId/cases'
+const SET = '/case-sets/:caseSetId'
+const PATH = `${SET}/cases`
 const CASE_BYTES_MAX = 1024 * 1024
-const FORMATS: Readonly<Record<string, 'jsonl' | 'csv'>> = {
-  'text/csv': 'csv',
-  'application/jsonl': 'jsonl',
-  'application/x-ndjson': 'jsonl',
+
+const caseDocument = s.document(
+  'Case',
+  {
+    id: s.uuid,
+    name: s.perhapsText,
+    inputs: { type: 'object' },
+    expected: s.perhapsText,
+    kickoff_id: s.say(s.perhapsUuid, 'The run it was made of.'),
+  },
+  ({ runId, ...row }: Case) => ({ ...row, kickoffId: runId }),
+)
+const cases = pagesOf(['CaseList', 'cases'], caseDocument, ({ position }) => position)
+const newCase = jsonBody('CaseRequest', caseBody, {
+  example: { inputs: { topic: 'tides' }, expected: 'The moon' },
+  bytesMax: CASE_BYTES_MAX,
+})
+const choiceOfRuns = jsonBody('CasesOfRunsRequest', runChoice, {
+  example: { last: 20, rated: 'bad' },
+})
+const added = {
+  201: ['They are added, all or none.', s.document('CasesAdded', { added: s.integer })],
+  409: 'The set has as many cases as it may.',
+} as const
+const fileOf = (type: string) => ({
+  200: { description: 'A file.', content: { [type]: { schema: s.text } } },
+})
+
+const list = operation('listCases', 'The cases of a set, in the order in which they were added', {
+  ...paged,
+  200: cases,
+})
+const add = operation('addCase', 'Add a case', { body: newCase, ...added })
+const addOfRuns = operation('addCasesOfRuns', 'Make cases of runs', {
+  body: choiceOfRuns,
+  ...added,
+})
+const importAll = operation('importCases', 'Add cases of JSON lines or CSV', {
+  body: { content: { 'application/jsonl': { schema: s.text }, 'text/csv': { schema: s.text } } },
+  ...added,
+  400: 'The body cannot be read, with the line.',
+  413: 'The body is too large.',
+  415: 'Another media type.',
+  422: 'A case is not valid, with the line.',
+})
+const exportAll = {
+  jsonl: operation('exportCasesAsJsonLines', 'All cases, as JSON lines', {
+    ...fileOf('application/jsonl'),
+  }),
+  csv: operation('exportCasesAsCsv', 'All cases, as CSV', {
+    ...fileOf('text/csv'),
+    422: 'The inputs do not fit CSV.',
+  }),
 }
+const remove = operation('deleteCase', 'Delete a case, with what versions made of it', {
+  204: 'It is deleted.',
+})
 
 /** The cases of a set, beside the routes of its resource. */
-export function designerCaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function designerCaseRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
   const audited = createAudited(sql)
-  const api = createApi(deps)
   const getSet = createFinder(sql)
 
-  api.get('viewer', PATH, async (c) => {
+  api.get('viewer', [PATH, list], async (c) => {
     const set = await getSet(c)
-    const page = readNumberPage(c)
-    const { limit, cursor: after = -1 } = page
-    const cases = await listCases(sql, set, { after, limit: limit + 1 })
-    const { items, next_cursor } = toPage(cases, page, {
-      show: caseDocument,
-      cursorOf: ({ position }) => position,
-    })
-    return c.json({ cases: items, next_cursor })
+    const page = await cases.read(readNumberPage(c), ({ limit, cursor: after = -1 }) =>
+      listCases(sql, set, { after, limit }),
+    )
+    return c.json(page)
   })
 
   for (const format of ['jsonl', 'csv'] as const) {
-    api.get('viewer', `/case-sets/:caseSetId/cases.${format}`, async (c) =>
+    api.get('viewer', [`${PATH}.${format}`, exportAll[format]], async (c) =>
       sendCases(c, sql, { set: await getSet(c), format }),
     )
   }
 
-  api.delete('editor', `${PATH}/:caseId`, async (c) => {
+  api.delete('editor', [`${PATH}/:caseId`, remove], async (c) => {
     const set = await getSet(c)
     const isDone = await audited(
       c.var,
@@ -61,8 +108,7 @@ export function designerCaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.body(null, 204)
   })
 
-  addRoutes(deps, api)
-  return api.routes()
+  addAdding(api, deps)
 }
 
 const createFinder = (sql: Database) => async (c: Context<OrganizationCall>) => {
@@ -73,49 +119,41 @@ const createFinder = (sql: Database) => async (c: Context<OrganizationCall>) => 
 }
 
 /** Adds the routes that add cases. */
-function addRoutes(deps: WebDeps, api: ReturnType<typeof createApi>): void {
+function addAdding(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
   const audited = createAudited(sql)
   const getSet = createFinder(sql)
 
-  async function add(
+  async function addTo(
     c: Context<OrganizationCall>,
     set: OwnCaseSet,
     how: (tx: Transaction) => Promise<number>,
   ): Promise<Response> {
-    const added = await audited(c.var, how, (count) => casesEntry(set, { added: count }))
-    return c.json({ added }, 201)
+    const count = await audited(c.var, how, (done) => casesEntry(set, { added: done }))
+    return c.json({ added: count }, 201)
   }
 
-  api.post('editor', PATH, async (c) => {
+  api.post('editor', [PATH, add], async (c) => {
     const set = await getSet(c)
-    const given = parseBody(caseBody, await readJson(c.req.raw, CASE_BYTES_MAX))
-    return add(c, set, (tx) => addCases(tx, set, [given]))
+    const given = await newCase.read(c)
+    return addTo(c, set, (tx) => addCases(tx, set, [given]))
   })
 
-  api.post('editor', `/case-sets/:caseSetId/import`, async (c) => {
+  api.post('editor', [`${SET}/import`, importAll], async (c) => {
     const set = await getSet(c)
-    const format = FORMATS[mediaType(c.req.raw)]
+    const format = ROW_TYPES[mediaType(c.req.raw)]
     if (!format) {
-      const wanted = Object.keys(FORMATS).join(' or ')
+      const wanted = Object.keys(ROW_TYPES).join(' or ')
       throw new AppError('unsupported_media_type', `Send the cases as ${wanted}.`)
     }
     const bytes = await readBody(c.req.raw, CASES_BYTES_MAX)
-    const cases = await readCases(sql, { format, bytes, set })
-    return add(c, set, (tx) => addCases(tx, set, cases))
+    const given = await readCases(sql, { format, bytes, set })
+    return addTo(c, set, (tx) => addCases(tx, set, given))
   })
 
-  api.post('editor', `/case-sets/:caseSetId/from-runs`, async (c) => {
+  api.post('editor', [`${SET}/from-runs`, addOfRuns], async (c) => {
     const set = await getSet(c)
-    const choice = parseBody(runChoice, await readRunBody(c))
-    return add(c, set, (tx) => addRuns(tx, set, choice))
+    const choice = await choiceOfRuns.read(c)
+    return addTo(c, set, (tx) => addRuns(tx, set, choice))
   })
 }
-
-const caseDocument = ({ id, name, inputs, expected, runId }: Case) => ({
-  id,
-  name,
-  inputs,
-  expected,
-  kickoff_id: runId,
-})

@@ -1,5 +1,6 @@
-import type { Context, Hono } from 'hono'
+import type { Context } from 'hono'
 import * as v from 'valibot'
+import { PROBLEM_LEVELS } from '../../../platform/projects/crewai/report.ts'
 import { PROJECT_BYTES_MAX } from '../../../platform/projects/crewai/project-files.ts'
 import type { ProjectFiles } from '../../../platform/projects/crewai/project-files.ts'
 import { refusalOf } from '../../../platform/projects/crewai/refusal.ts'
@@ -10,28 +11,62 @@ import { readJson } from '../../../shared/http/json-body.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
+import type { WebDeps } from '../../context.ts'
+import type { ApiRoom } from '../api-room.ts'
 import { createImports } from '../../intake/project-import/create-imports.ts'
 import { readArchive, readUpload } from '../../intake/project-import/read-upload.ts'
-import { versionDocument } from './documents.ts'
+import * as s from '../openapi/parts.ts'
+import { jsonBody, operation } from '../openapi/operation.ts'
+import { definitionSchema, versionDocument, wholeVersion } from './documents.ts'
 import { readNumber } from './requests.ts'
 
 /** The files of a project by their paths. */
-export const filesBody = v.strictObject({
+const filesBody = v.strictObject({
   files: v.record(v.string(), v.string('must be a text'), 'must hold paths with texts'),
 })
 
+const problem = { file: s.text, key: s.text, level: s.words(PROBLEM_LEVELS), message: s.text }
+const problems = s.list(s.document('ImportProblem', problem))
+const preview = s.document('ImportPreview', {
+  definition: { anyOf: [definitionSchema, { type: 'null' }] },
+  problems,
+  refusal: s.perhapsText,
+})
+const imported = s.document('ImportedVersion', { ...wholeVersion, problems })
+const example = { files: { 'crew.jsonc': '{…}' } }
+
+const add = operation('importProject', 'Add a draft that is made of a CrewAI project', {
+  parameters: [
+    s.flag('dry_run', 'Only say what would become of it.'),
+    s.flag('leave_out', 'Import it without what has no equivalent.'),
+  ],
+  body: {
+    content: {
+      ...jsonBody('ImportRequest', filesBody, { example }).content,
+      'application/zip': s.file,
+      'multipart/form-data': {
+        // Under any name; this one is for generators of clients.
+        schema: { type: 'object', properties: { files: s.list(s.file.schema) } },
+      },
+    },
+  },
+  200: ['What would become of it, with dry_run.', preview],
+  201: ['It is added.', imported, s.location('Where it is.')],
+  400: 'The files cannot be read.',
+  413: 'The project has more than 2 MiB or 1000 files.',
+  415: 'Not one of these media types.',
+  422: 'The project cannot be imported; details.problems has each place.',
+})
+
 /** Imports CrewAI projects as drafts. */
-export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function designerImportRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
   const audited = createAudited(sql)
-  const api = createApi(deps)
   const path = '/projects/:projectId/imports'
 
   const importFiles = createImports()
 
-  api.post('editor', path, async (c) => {
+  api.post('editor', [path, add], async (c) => {
     const { organizationId } = c.var.caller
     const projectId = readNumber(c, 'projectId')
     const isDryRun = readFlag(c, 'dry_run')
@@ -39,9 +74,9 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
     if (!(await findProject(sql, { organizationId, id: projectId }))) {
       throw new AppError('not_found', 'Your organization has no such project.')
     }
-    const imported = await importFiles(() => readFiles(c.req.raw))
-    const { definition = null, problems } = imported
-    const refusal = refusalOf(imported, { leaveOut })
+    const read = await importFiles(() => readFiles(c.req.raw))
+    const { definition = null, problems } = read
+    const refusal = refusalOf(read, { leaveOut })
     if (isDryRun) return c.json({ definition, problems, refusal: refusal ?? null })
     if (refusal !== undefined || definition === null) {
       const message = `${refusal} With leave_out=true it is imported without what is left out.`
@@ -56,10 +91,8 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
     )
     const { number } = version
     const location = `/designer/v2/projects/${projectId}/versions/${number}`
-    return c.json({ ...versionDocument(version), problems }, 201, { location })
+    return c.json({ ...versionDocument.of(version), problems }, 201, { location })
   })
-
-  return api.routes()
 }
 
 async function readFiles(request: Request): Promise<ProjectFiles> {

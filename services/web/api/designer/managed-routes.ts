@@ -1,18 +1,17 @@
-import type { Hono } from 'hono'
 import * as v from 'valibot'
 import { MANAGER_NAME, setManaged } from '../../../platform/managed-resources.ts'
-import { readJson } from '../../../shared/http/json-body.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
+import type { WebDeps } from '../../context.ts'
+import type { ApiRoom } from '../api-room.ts'
 import { parseBody } from '../../http/parse-body.ts'
+import * as s from '../openapi/parts.ts'
+import { describing, jsonBody } from '../openapi/operation.ts'
 
-const BODY_BYTES_MAX = 2 << 20
 /** As many as documents are applied at a time. */
 const ROWS_MAX = 10_000
 
 /** What a client says that files keep. */
-export const managed = v.strictObject({
+const managed = v.strictObject({
   resources: v.pipe(
     v.array(
       v.strictObject({
@@ -31,17 +30,41 @@ const manager = v.strictObject({
   ),
 })
 
+const managedBody = jsonBody('ManagedRequest', managed, {
+  example: { resources: [{ kind: 'llm_connection', id: '7' }] },
+  bytesMax: 2 << 20,
+})
+const managedDocument = s.document('Managed', {
+  managed_by: s.text,
+  begun: s.say(s.integer, 'The resources that were not managed by it before.'),
+  ended: s.say(s.integer, 'The resources that are not managed by it any more.'),
+})
+const operation = describing({ tag: 'Platform' })
+const set = operation('setManagedResources', 'Mark the resources that files keep', {
+  description:
+    'These and no others are managed by that name from then on. Their pages say so, and ' +
+    'their answers have `managed_by`; they may be changed as before.',
+  parameters: [
+    s.parameter('manager', 'path', {
+      description: 'The name of what applies the files.',
+      schema: { type: 'string', pattern: MANAGER_NAME.source },
+    }),
+  ],
+  body: managedBody,
+  200: ['How many marks begin and end.', managedDocument],
+  409: 'There are too many.',
+})
+
 /** Marks the resources that files keep. */
-export function managedRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function managedRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
   const audited = createAudited(sql)
-  const api = createApi(deps)
 
-  api.put('admin', '/managed/:manager', async (c) => {
+  api.put('admin', ['/managed/:manager', set], async (c) => {
     const { organizationId } = c.var.caller
     const { managed_by: managedBy } = parseBody(manager, { managed_by: c.req.param('manager') })
-    const { resources: rows } = parseBody(managed, await readJson(c.req.raw, BODY_BYTES_MAX))
-    const { begun, ended } = await audited(
+    const { resources: rows } = await managedBody.read(c)
+    const marks = await audited(
       c.var,
       (tx) => setManaged(tx, { organizationId, managedBy, rows }),
       (counts) =>
@@ -53,7 +76,6 @@ export function managedRoutes(deps: WebDeps): Hono<OrganizationCall> {
               after: counts,
             },
     )
-    return c.json({ managed_by: managedBy, begun, ended })
+    return c.json(managedDocument.of({ managedBy, ...marks }))
   })
-  return api.routes()
 }

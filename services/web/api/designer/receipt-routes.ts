@@ -1,42 +1,113 @@
-import type { Context, Hono } from 'hono'
+import type { Context } from 'hono'
 import { listReceiptKeys } from '../../../platform/receipts/receipt-keys.ts'
+import type { SignedHead } from '../../../platform/receipts/receipt-documents.ts'
 import { findConsistency, findReceipt, listHeads } from '../../../platform/receipts/receipts.ts'
 import { AppError } from '../../../shared/errors.ts'
-import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
-import { readNumber, readNumberPage, toPage } from './requests.ts'
+import type { WebDeps } from '../../context.ts'
+import type { ApiRoom } from '../api-room.ts'
+import * as s from '../openapi/parts.ts'
+import { operation } from '../openapi/operation.ts'
+import { paged, pagesOf, readNumber, readNumberPage } from './requests.ts'
+
+const sizeSchema = { ...s.integer, minimum: 1 }
+const signed = {
+  head: s.closed({
+    format: s.words(['crew-platform-tree-head/1']),
+    log: s.uuid,
+    size: sizeSchema,
+    root: s.text,
+    at: s.moment,
+    previous: s.say(s.perhapsText, 'The SHA-256 of the head before.'),
+    key: s.say(s.text, 'The SHA-256 of the public key.'),
+  }),
+  signature: s.say(s.text, 'Ed25519 over the canonical JSON.'),
+}
+const head = s.document('ReceiptHead', signed, (row: SignedHead) => row)
+const keys = s.list(
+  s.closed({
+    statement: s.closed({
+      format: s.words(['crew-platform-key-succession/1']),
+      log: s.uuid,
+      key: s.say(s.text, 'SubjectPublicKeyInfo in hexadecimal digits.'),
+      previous: s.perhapsText,
+      at: s.moment,
+    }),
+    signature: s.say(s.perhapsText, 'Of the key before; null: it was lost.'),
+  }),
+)
+const proof = s.list(s.text)
+const receipt = s.document('Receipt', {
+  format: s.words(['crew-platform-receipt/1']),
+  leaf: { type: 'object', description: 'What was hashed, as canonical JSON.' },
+  index: { ...s.integer, minimum: 0 },
+  proof,
+  ...signed,
+  keys,
+  opened: s.orNull(
+    s.closed({
+      salt: s.text,
+      starter: s.orNull(s.closed({ id: s.perhapsText, name: s.perhapsText })),
+    }),
+    'Null once the run is deleted.',
+  ),
+})
+const consistency = s.document('ReceiptConsistency', {
+  format: s.words(['crew-platform-consistency/1']),
+  first: head,
+  second: head,
+  proof,
+  keys,
+})
+const LIST = 'ReceiptHeadList'
+const heads = {
+  ...pagesOf([LIST, 'heads'], head, ({ head: { size } }) => size),
+  ...s.named(LIST, s.closed({ heads: s.list(head), keys, next_cursor: s.nextCursor })),
+}
+
+const sizeOf = (name: string, description: string) =>
+  s.parameter(name, 'query', { schema: sizeSchema, description })
+const get = operation('getReceipt', 'The receipt of a run that has ended', {
+  parameters: [sizeOf('size', 'Of the head that it leads to; the newest.')],
+  200: receipt,
+  400: 'A parameter of the query is not valid.',
+  404: 'The organization has no such run, or no head has it yet.',
+})
+const list = operation('listReceiptHeads', 'The signed heads, largest first', {
+  ...paged,
+  200: heads,
+})
+const prove = operation('getReceiptConsistency', 'The proof that a later head continues this one', {
+  parameters: [sizeOf('with', 'The size of the later head; the newest.')],
+  200: consistency,
+  400: 'A parameter of the query is not valid.',
+  404: 'No head of one of these sizes was signed.',
+})
 
 /** The receipts of the runs of an organization, and the signed heads, which name no tenant. */
-export function designerReceiptRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function designerReceiptRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
-  const api = createApi(deps)
 
-  api.get('viewer', '/executions/:kickoffId/receipt', async (c) => {
+  api.get('viewer', ['/executions/:kickoffId/receipt', get], async (c) => {
     const { organizationId } = c.var.caller
     const runId = c.req.param('kickoffId') ?? ''
-    const receipt = await findReceipt(sql, { organizationId, runId, size: readSize(c, 'size') })
-    if (receipt) return c.json(receipt)
+    const found = await findReceipt(sql, { organizationId, runId, size: readSize(c, 'size') })
+    if (found) return c.json(found)
     throw new AppError('not_found', 'Your organization has no such run, or no receipt of it yet.')
   })
 
-  api.get('viewer', '/receipt-heads', async (c) => {
-    const page = readNumberPage(c)
-    const { limit, cursor: below } = page
-    const { items, next_cursor } = toPage(await listHeads(sql, { below, limit: limit + 1 }), page, {
-      show: (signed) => signed,
-      cursorOf: ({ head }) => head.size,
-    })
-    return c.json({ heads: items, keys: await listReceiptKeys(sql), next_cursor })
+  api.get('viewer', ['/receipt-heads', list], async (c) => {
+    const page = await heads.read(readNumberPage(c), ({ limit, cursor: below }) =>
+      listHeads(sql, { below, limit }),
+    )
+    return c.json({ ...page, keys: await listReceiptKeys(sql) })
   })
 
-  api.get('viewer', '/receipt-heads/:size/consistency', async (c) => {
+  api.get('viewer', ['/receipt-heads/:size/consistency', prove], async (c) => {
     const first = readNumber(c, 'size')
-    const proof = await findConsistency(sql, { first, second: readSize(c, 'with') })
-    if (proof) return c.json(proof)
+    const found = await findConsistency(sql, { first, second: readSize(c, 'with') })
+    if (found) return c.json(found)
     throw new AppError('not_found', 'No head of one of these sizes was signed.')
   })
-
-  return api.routes()
 }
 
 function readSize(c: Context, name: string): number | undefined {

@@ -1,8 +1,8 @@
-import type { Context, Hono } from 'hono'
+import type { Context } from 'hono'
 import * as v from 'valibot'
 import { whole } from '../../../shared/whole.ts'
 import type { ProjectKey } from '../../../platform/projects/projects.ts'
-import { findProject } from '../../../platform/projects/projects.ts'
+import { MEASURES } from '../../../platform/projects/release-standing.ts'
 import type { Standing } from '../../../platform/projects/release-standing.ts'
 import {
   compareRuns,
@@ -13,14 +13,14 @@ import {
 } from '../../../platform/projects/releases.ts'
 import { DEFAULT_ROLLBACK, ROLLBACK_MAIL_MAX } from '../../../platform/projects/rollback-rules.ts'
 import type { RollbackRule } from '../../../platform/projects/rollback-rules.ts'
-import { AppError } from '../../../shared/errors.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { releaseEndedEntry, releaseEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
-import { parseBody } from '../../http/parse-body.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
-import { readNumber, readRunBody } from './requests.ts'
+import type { ApiRoom } from '../api-room.ts'
+import * as s from '../openapi/parts.ts'
+import { jsonBody, operation } from '../openapi/operation.ts'
+import { getProject } from './requests.ts'
 
 const PATH = '/projects/:projectId/release'
 const margin = (most: number, without: number | null) =>
@@ -42,12 +42,23 @@ const rollbackBody = v.strictObject({
 })
 
 /** The body that gives a version its share. */
-export const releaseBody = v.strictObject({
-  version: whole(1, 2 ** 31 - 1),
-  percent: v.optional(whole(1, 100), 100),
-  sticky_input: v.optional(v.nullable(v.string('must be a text')), null),
-  rollback: v.optional(v.nullable(rollbackBody), {}),
-})
+const releaseBody = jsonBody(
+  'ReleaseRequest',
+  v.strictObject({
+    version: whole(1, 2 ** 31 - 1),
+    percent: v.optional(whole(1, 100), 100),
+    sticky_input: v.optional(v.nullable(v.string('must be a text')), null),
+    rollback: v.optional(v.nullable(rollbackBody), {}),
+  }),
+  {
+    example: { version: 7, percent: 10, sticky_input: 'customer' },
+    description:
+      'The share of the calls that a version takes. `sticky_input` names the input by whose ' +
+      'value calls are chosen, so that equal ones get the same version; null: the ' +
+      'Idempotency-Key or, without one, chance. `rollback` says by how much the version may be ' +
+      'worse before the share is taken back without a person; null: it never is.',
+  },
+)
 
 /** Reads when a share is taken back. */
 const toRollbackRule = (body: v.InferOutput<typeof rollbackBody>): RollbackRule => ({
@@ -58,12 +69,76 @@ const toRollbackRule = (body: v.InferOutput<typeof rollbackBody>): RollbackRule 
   mail: body.mail,
 })
 
-const toRollbackDocument = (rule: RollbackRule) => ({
-  failure_points: rule.failurePoints,
-  cost_percent: rule.costPercent,
-  rating_points: rule.ratingPoints,
-  error_percent: rule.errorPercent,
-  mail: rule.mail,
+const perhapsInteger = s.nullable('integer')
+const rollbackFields = {
+  failure_points: perhapsInteger,
+  cost_percent: perhapsInteger,
+  rating_points: perhapsInteger,
+  error_percent: s.integer,
+  mail: s.list(s.text),
+}
+const sideFound = s.closed({ runs: s.integer, value: s.nullable('number') })
+const test = s.closed({
+  runs: s.closed({ running: s.integer, new: s.integer }),
+  measures: s.list(
+    s.closed({
+      measure: s.words(MEASURES),
+      running: sideFound,
+      new: sideFound,
+      worse_by: s.closed({ low: s.number, high: s.number }),
+      allowed: s.integer,
+    }),
+  ),
+})
+const TESTED =
+  'What the last look found, in percentage points, or percent of the cost of a typical run; ' +
+  'null: none yet. The share is taken back once `worse_by.low` is above `allowed`.'
+const comparedFields = {
+  version: s.integer,
+  runs: s.integer,
+  ended: s.integer,
+  failed: s.integer,
+  median_seconds: s.nullable('number'),
+  mean_tokens: s.nullable('number'),
+}
+const release = s.document('Release', {
+  running_version: s.say(perhapsInteger, 'Null: the project has no automation.'),
+  shared: s.orNull(
+    s.closed({
+      version: s.integer,
+      percent: s.integer,
+      sticky_input: s.perhapsText,
+      started_at: s.moment,
+      rollback: s.orNull(s.closed(rollbackFields)),
+      test: s.orNull(test, TESTED),
+      runs: s.list(s.closed(comparedFields)),
+    }),
+    'The version that takes a share, and what became of the calls since, by version.',
+  ),
+  last_rollback: s.orNull(
+    s.closed({
+      version: s.integer,
+      running_version: s.integer,
+      percent: s.integer,
+      at: s.moment,
+      text: s.text,
+      test,
+      worst_runs: s.list(s.closed({ kickoff_id: s.uuid, automation_id: s.uuid })),
+    }),
+    'The last version whose share was taken back without a person.',
+  ),
+})
+
+const get = operation('getRelease', 'Which version the automations of a project run', {
+  200: release,
+})
+const set = operation('releaseVersion', 'Give a published version all calls, or a share of them', {
+  body: releaseBody,
+  200: ['It is what runs from the next call on.', release],
+  409: 'The version cannot run: a draft, a source, or it has all other calls.',
+})
+const end = operation('endRelease', 'Take the share of a version back', {
+  204: 'No version has a share.',
 })
 
 const toStandingDocument = ({ runs, measures }: Standing) => ({
@@ -90,14 +165,11 @@ async function releaseDocument(sql: Queryable, key: ProjectKey) {
       percent: shared.percent,
       sticky_input: shared.stickyInput,
       started_at: shared.startedAt,
-      rollback: shared.rollback && toRollbackDocument(shared.rollback),
+      rollback: shared.rollback && s.pickOf(rollbackFields)(shared.rollback),
       test: shared.rollback && shared.standing && toStandingDocument(shared.standing),
-      runs: compared.map(({ number, medianSeconds, tokens, ...counts }) => ({
-        version: number,
-        ...counts,
-        median_seconds: medianSeconds,
-        mean_tokens: tokens,
-      })),
+      runs: compared.map(({ number: version, tokens: meanTokens, ...counts }) =>
+        s.pickOf(comparedFields)({ version, meanTokens, ...counts }),
+      ),
     },
     last_rollback: last
       ? {
@@ -114,24 +186,20 @@ async function releaseDocument(sql: Queryable, key: ProjectKey) {
 }
 
 /** What the automations of a project run, and which version takes a share of the calls. */
-export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function designerReleaseRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
   const audited = createAudited(sql)
-  const api = createApi(deps)
 
   async function readKey(c: Context<OrganizationCall>): Promise<ProjectKey> {
-    const { organizationId } = c.var.caller
-    const projectId = readNumber(c, 'projectId')
-    if (await findProject(sql, { organizationId, id: projectId }))
-      return { organizationId, projectId }
-    throw new AppError('not_found', 'Your organization has no such project.')
+    const { id: projectId } = await getProject(c, sql)
+    return { organizationId: c.var.caller.organizationId, projectId }
   }
 
-  api.get('viewer', PATH, async (c) => c.json(await releaseDocument(sql, await readKey(c))))
+  api.get('viewer', [PATH, get], async (c) => c.json(await releaseDocument(sql, await readKey(c))))
 
-  api.put('editor', PATH, async (c) => {
+  api.put('editor', [PATH, set], async (c) => {
     const key = await readKey(c)
-    const body = parseBody(releaseBody, await readRunBody(c))
+    const body = await releaseBody.read(c)
     const rollback = body.rollback && toRollbackRule(body.rollback)
     const share = { percent: body.percent, stickyInput: body.sticky_input, rollback }
     const version = { ...key, number: body.version }
@@ -139,7 +207,7 @@ export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
     return c.json(await releaseDocument(sql, key))
   })
 
-  api.delete('editor', PATH, async (c) => {
+  api.delete('editor', [PATH, end], async (c) => {
     const key = await readKey(c)
     await audited(
       c.var,
@@ -148,5 +216,4 @@ export function designerReleaseRoutes(deps: WebDeps): Hono<OrganizationCall> {
     )
     return c.body(null, 204)
   })
-  return api.routes()
 }

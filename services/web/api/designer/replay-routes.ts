@@ -1,4 +1,5 @@
-import type { Context, Hono } from 'hono'
+import type { Context } from 'hono'
+import { STEP_KINDS } from '../../../platform/crew-contract/step-key.ts'
 import { isUuid } from '../../../platform/automations/automations.ts'
 import { listReplayedRuns } from '../../../platform/replays/replay-results.ts'
 import type { ReplayedOutcome, ReplayedRun } from '../../../platform/replays/replay-results.ts'
@@ -6,28 +7,87 @@ import { isReplayOf } from '../../../platform/replays/replays.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
+import type { ApiRoom } from '../api-room.ts'
 import { diffLines } from '../../console/frame/text/line-diff.ts'
 import { requestText } from '../../console/replays/request-text.ts'
 import { getReplayedRun } from '../../console/replays/routes.ts'
+import * as s from '../openapi/parts.ts'
+import { operation } from '../openapi/operation.ts'
+import { usageDocument } from './model-call-routes.ts'
 
 const PATH = '/replays/:replayId/runs'
 
+const step = { kind: s.words(STEP_KINDS), name: s.text, path: s.list(s.text) }
+const runFields = {
+  kickoff_id: s.uuid,
+  state: s.words(['waiting', 'equal', 'different', 'impossible']),
+  recorded_version: s.say(s.nullable('integer'), 'Null: the draft that a test ran.'),
+  reason: s.say(s.perhapsText, 'Why it differs, or cannot be replayed.'),
+  step: s.orNull(s.closed(step), 'The first step that differs.'),
+  duration_ms: s.nullable('integer'),
+  recorded_duration_ms: s.nullable('integer'),
+  usage: s.orNull(
+    s.closed(s.tokens),
+    'What its answers took when they were recorded: a replay costs nothing.',
+  ),
+  recorded_usage: s.orNull(s.closed(s.tokens)),
+}
+const toRun = (run: ReplayedRun) => ({
+  ...run,
+  kickoffId: run.runId,
+  recordedVersion: run.version,
+  step: run.step && s.pickOf(step)(run.step),
+  durationMs: run.ms,
+  recordedDurationMs: run.recordedMs,
+  usage: usageDocument(run.usage),
+  recordedUsage: run.recordedUsage && s.tokensOf(run.recordedUsage),
+})
+const runDocument = s.document('ReplayedRun', runFields, toRun)
+const outcomeDocument = s.document(
+  'ReplayedOutcome',
+  {
+    ...runFields,
+    request: { description: 'What the step asks; null: nothing.' },
+    recorded_request: { description: 'What it asked in the record; null: nothing.' },
+    request_diff: s.say(s.perhapsText, 'Both as text, with `- ` and `+ `.'),
+    output: s.perhapsText,
+    recorded_output: s.perhapsText,
+    recorded_error: s.orNull(s.closed({ code: s.text, message: s.text })),
+  },
+  (outcome: ReplayedOutcome) => ({
+    ...toRun(outcome),
+    request: outcome.request ?? null,
+    recordedRequest: outcome.recordedRequest ?? null,
+    requestDiff: outcome.step ? diffOf(outcome) : null,
+    output: outcome.output,
+    recordedOutput: outcome.recorded.output,
+    recordedError: outcome.recorded.error,
+  }),
+)
+const runs = s.document('ReplayedRuns', { runs: s.list(runDocument) })
+
+const list = operation('listReplayedRuns', 'The runs of a replay: those that differ first', {
+  200: ['All of them.', runs],
+})
+const get = operation(
+  'getReplayedRun',
+  'A run of a replay: the first step that differs, and both outputs',
+  { 200: outcomeDocument },
+)
+
 /** What became of the runs of a replay, beside the routes of its resource. */
-export function designerReplayRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function designerReplayRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
-  const api = createApi(deps)
-  api.get('viewer', PATH, async (c) => {
-    const runs = await listReplayedRuns(sql, await readReplayId(c, sql))
-    return c.json({ runs: runs.map(runDocument) })
+  api.get('viewer', [PATH, list], async (c) => {
+    const found = await listReplayedRuns(sql, await readReplayId(c, sql))
+    return c.json({ runs: found.map(runDocument.of) })
   })
-  api.get('viewer', `${PATH}/:kickoffId`, async (c) => {
+  api.get('viewer', [`${PATH}/:kickoffId`, get], async (c) => {
     const replayId = await readReplayId(c, sql)
     return c.json(
-      outcomeDocument(await getReplayedRun(sql, replayId, c.req.param('kickoffId') ?? '')),
+      outcomeDocument.of(await getReplayedRun(sql, replayId, c.req.param('kickoffId') ?? '')),
     )
   })
-  return api.routes()
 }
 
 async function readReplayId(c: Context<OrganizationCall>, sql: Database): Promise<string> {
@@ -37,33 +97,9 @@ async function readReplayId(c: Context<OrganizationCall>, sql: Database): Promis
   throw new AppError('not_found', 'Your organization has no such replay.')
 }
 
-const runDocument = ({ usage, recordedUsage, ...run }: ReplayedRun) => ({
-  kickoff_id: run.runId,
-  state: run.state,
-  recorded_version: run.version,
-  reason: run.reason,
-  step: run.step && { kind: run.step.kind, name: run.step.name, path: run.step.path },
-  duration_ms: run.ms,
-  recorded_duration_ms: run.recordedMs,
-  usage: usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens },
-  recorded_usage: recordedUsage && {
-    input_tokens: recordedUsage.inputTokens,
-    output_tokens: recordedUsage.outputTokens,
-  },
-})
-
 const SIGNS = { same: '  ', removed: '- ', added: '+ ' } as const
 
-function outcomeDocument(outcome: ReplayedOutcome) {
-  const { step, request, recordedRequest, output, recorded } = outcome
-  const lines = step ? diffLines(requestText(recordedRequest), requestText(request)) : []
-  return {
-    ...runDocument(outcome),
-    request: request ?? null,
-    recorded_request: recordedRequest ?? null,
-    request_diff: step ? lines.map(({ kind, text }) => SIGNS[kind] + text).join('\n') : null,
-    output,
-    recorded_output: recorded.output,
-    recorded_error: recorded.error,
-  }
-}
+const diffOf = ({ recordedRequest, request }: ReplayedOutcome): string =>
+  diffLines(requestText(recordedRequest), requestText(request))
+    .map(({ kind, text: line }) => SIGNS[kind] + line)
+    .join('\n')

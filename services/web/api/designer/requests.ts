@@ -2,52 +2,64 @@ import type { Context } from 'hono'
 import * as v from 'valibot'
 import { parseCrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
-import { budgetLimits } from '../../../platform/budgets/budgets.ts'
-import type { BudgetLimits } from '../../../platform/budgets/budgets.ts'
+import type { RowFormat } from '../../../platform/batches/read-rows.ts'
 import { isUuid } from '../../../platform/automations/automations.ts'
-import { projectNameProblem } from '../../../platform/projects/projects.ts'
+import {
+  findProject,
+  PROJECT_NAME,
+  projectNameProblem,
+} from '../../../platform/projects/projects.ts'
+import type { Project } from '../../../platform/projects/projects.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import type { OrganizationCall } from '../../context.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { readJson } from '../../../shared/http/json-body.ts'
-import { parseBody } from '../../http/parse-body.ts'
+import { checked } from '../../http/parse-body.ts'
+import type { Document } from '../openapi/parts.ts'
+import { jsonBody } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
+import type { Named } from '../openapi/parts.ts'
+import { definitionSchema } from './documents.ts'
 
-const BODY_BYTES_MAX = 256 * 1024
 /** A version has up to 1 MiB of knowledge, which JSON makes longer. */
 const VERSION_BYTES_MAX = 4 * 1024 * 1024
 const ID_MAX = 2 ** 31 - 1
 const PAGE = { standard: 20, max: 100 }
 
-const projectBody = v.strictObject({
-  name: v.pipe(
-    v.string('must be a text'),
-    v.check(
-      (name) => projectNameProblem(name) === undefined,
-      ({ input }) => projectNameProblem(input) ?? '',
-    ),
-  ),
-})
-const versionBody = v.strictObject({ definition: v.unknown() })
-
-/**
- * Reads the name of a new project. Raises `unprocessable`, as the others do, and what `readJson`
- * raises.
- */
-export async function readProject(c: Context): Promise<{ name: string }> {
-  return parseBody(projectBody, await readJson(c.req.raw, BODY_BYTES_MAX))
+/** The types of files with a row for each run or case. */
+export const ROW_TYPES: Readonly<Record<string, RowFormat>> = {
+  'text/csv': 'csv',
+  'application/jsonl': 'jsonl',
+  'application/x-ndjson': 'jsonl',
 }
+
+/** The body that names something new. */
+export const nameBody = v.strictObject({
+  name: checked(projectNameProblem, { pattern: PROJECT_NAME.source }),
+})
+
+const DEFINITION = {
+  name: 'Newsletter',
+  llm: { model: 'gpt-5.4-mini' },
+  agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
+  tasks: [
+    {
+      key: 'write',
+      agent: 'editor',
+      description: 'Write a newsletter about {topic}.',
+      expected_output: '200 words',
+    },
+  ],
+}
+/** The body with the definition of a version. */
+export const versionBody = jsonBody('VersionRequest', v.strictObject({ definition: v.unknown() }), {
+  example: { definition: DEFINITION },
+  bytesMax: VERSION_BYTES_MAX,
+  more: s.closed({ definition: definitionSchema }),
+})
 
 /** Reads the definition of a version. */
-export async function readDefinition(c: Context): Promise<CrewDefinition> {
-  const body = await readJson(c.req.raw, VERSION_BYTES_MAX)
-  return parseCrewDefinition(parseBody(versionBody, body).definition)
-}
-
-/** Reads the limits of a budget. */
-export async function readLimits(c: Context): Promise<BudgetLimits> {
-  return parseBody(budgetLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
-}
-
-/** Reads the body of a call that starts a run. Raises what `readJson` raises. */
-export const readRunBody = (c: Context): Promise<unknown> => readJson(c.req.raw, BODY_BYTES_MAX)
+export const readDefinition = async (c: Context): Promise<CrewDefinition> =>
+  parseCrewDefinition((await versionBody.read(c)).definition)
 
 /** Reads a number of the path. Raises `not_found` for anything else. */
 export function readNumber(c: Context, name: string): number {
@@ -57,42 +69,71 @@ export function readNumber(c: Context, name: string): number {
   throw new AppError('not_found', 'There is no such project or version: both have numbers.')
 }
 
+/** Returns the project that the path names. Raises `not_found`. */
+export async function getProject(c: Context<OrganizationCall>, sql: Database): Promise<Project> {
+  const id = readNumber(c, 'projectId')
+  const project = await findProject(sql, { organizationId: c.var.caller.organizationId, id })
+  if (project) return project
+  throw new AppError('not_found', 'Your organization has no such project.')
+}
+
 /** The page of a list that a caller asks for. */
-export interface PageRequest<Cursor> {
+interface PageRequest<Cursor> {
   readonly limit: number
   /** Absent: the first page. */
   readonly cursor?: Cursor
 }
 
-/** Reads `limit` and `cursor` of a list whose cursors are numbers. Raises `invalid_request`. */
-export function readNumberPage(c: Context): PageRequest<number> {
-  const cursor = readSingle(c, 'cursor')
-  if (cursor === undefined) return { limit: readLimit(c) }
-  if (!/^\d{1,10}$/.test(cursor) || Number(cursor) > ID_MAX) throw badCursor()
-  return { limit: readLimit(c), cursor: Number(cursor) }
+/** The parameters that ask for a page, and what is wrong with others. */
+export const paged = {
+  parameters: [
+    s.parameter('limit', 'query', {
+      schema: { type: 'integer', minimum: 1, maximum: PAGE.max, default: PAGE.standard },
+    }),
+    s.parameter('cursor', 'query', {
+      description: 'The next_cursor of the page before.',
+      schema: { type: 'string', minLength: 1 },
+    }),
+  ],
+  400: 'A parameter of the query is not valid.',
 }
+
+/** Reads `limit` and `cursor` of a list whose cursors are numbers. Raises `invalid_request`. */
+export const readNumberPage = (c: Context): PageRequest<number> =>
+  readPage(c, (cursor) =>
+    /^\d{1,10}$/.test(cursor) && Number(cursor) <= ID_MAX ? Number(cursor) : undefined,
+  )
 
 /** Reads `limit` and `cursor` of a list whose cursors are UUIDs. Raises `invalid_request`. */
-export function readUuidPage(c: Context): PageRequest<string> {
-  const cursor = readSingle(c, 'cursor')
-  if (cursor === undefined) return { limit: readLimit(c) }
-  if (!isUuid(cursor)) throw badCursor()
-  return { limit: readLimit(c), cursor }
-}
+export const readUuidPage = (c: Context): PageRequest<string> =>
+  readPage(c, (cursor) => (isUuid(cursor) ? cursor : undefined))
 
-function readLimit(c: Context): number {
-  const text = readSingle(c, 'limit') ?? String(PAGE.standard)
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= PAGE.max) return limit
-  throw new AppError('invalid_request', `limit is a number from 1 to ${PAGE.max}.`)
+function readPage<Cursor>(
+  c: Context,
+  read: (text: string) => Cursor | undefined,
+): PageRequest<Cursor> {
+  const text = readSingle(c, 'cursor')
+  const cursor = text === undefined ? undefined : read(text)
+  if (text !== undefined && cursor === undefined) {
+    throw new AppError('invalid_request', 'cursor is the next_cursor of an earlier page.')
+  }
+  const limit = readCount(c, 'limit', PAGE)
+  return cursor === undefined ? { limit } : { limit, cursor }
 }
 
 /** Reads the share of the calls that a version takes. Raises `invalid_request`. */
-export function readPercent(c: Context): number {
-  const text = readSingle(c, 'percent') ?? '100'
-  const percent = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (percent >= 1 && percent <= 100) return percent
-  throw new AppError('invalid_request', 'percent is a number from 1 to 100.')
+export const readPercent = (c: Context): number =>
+  readCount(c, 'percent', { standard: 100, max: 100 })
+
+function readCount(
+  c: Context,
+  name: string,
+  { standard, max }: { readonly standard: number; readonly max: number },
+): number {
+  const text = readSingle(c, name) ?? String(standard)
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= max) return count
+  throw new AppError('invalid_request', `${name} is a number from 1 to ${max}.`)
 }
 
 function readSingle(c: Context, name: string): string | undefined {
@@ -101,19 +142,25 @@ function readSingle(c: Context, name: string): string | undefined {
   throw new AppError('invalid_request', `Give ${name} once.`)
 }
 
-const badCursor = (): AppError =>
-  new AppError('invalid_request', 'cursor is the next_cursor of an earlier page.')
-
-/**
- * Returns one page of a list that was read one item longer than the page. `next_cursor` is null on
- * the last page.
- */
-export function toPage<Item, Shown>(
-  items: readonly Item[],
-  { limit }: PageRequest<unknown>,
-  { show, cursorOf }: { show: (item: Item) => Shown; cursorOf: (item: Item) => string | number },
-): { items: Shown[]; next_cursor: string | null } {
-  const shown = items.slice(0, limit)
-  const last = items.length > limit ? shown.at(-1) : undefined
-  return { items: shown.map(show), next_cursor: last ? String(cursorOf(last)) : null }
+interface Pages<Row> extends Named {
+  /** Reads one of a list that `list` reads one item longer than the page. */
+  readonly read: <Cursor>(
+    asked: PageRequest<Cursor>,
+    list: (asked: PageRequest<Cursor>) => Promise<readonly Row[]>,
+  ) => Promise<object>
 }
+
+/** Creates the pages of a list by the name of their schema and that of the items in them. */
+export const pagesOf = <Row>(
+  [schema, items]: readonly [schema: string, items: string],
+  document: Document<Row>,
+  cursorOf: (item: Row) => string | number,
+): Pages<Row> => ({
+  ...s.named(schema, s.page(items, document)),
+  async read({ limit, ...asked }, list) {
+    const found = await list({ ...asked, limit: limit + 1 })
+    const shown = found.slice(0, limit)
+    const last = found.length > limit ? shown.at(-1) : undefined
+    return { [items]: shown.map(document.of), next_cursor: last ? String(cursorOf(last)) : null }
+  },
+})

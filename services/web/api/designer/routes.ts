@@ -1,6 +1,5 @@
 import type { Hono } from 'hono'
-import { createProject, findProject, listProjects } from '../../../platform/projects/projects.ts'
-import { AppError } from '../../../shared/errors.ts'
+import { createProject, listProjects } from '../../../platform/projects/projects.ts'
 import { projectEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
@@ -9,8 +8,10 @@ import { crewRoutes } from '../crews/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { limitRoutes } from './limit-routes.ts'
 import { managedRoutes } from './managed-routes.ts'
+import { jsonBody, operation } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
 import { projectDocument } from './documents.ts'
-import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
+import { getProject, nameBody, paged, pagesOf, readNumberPage } from './requests.ts'
 import { NOUNS } from '../../nouns/list.ts'
 import { resourceApi } from '../../resources/api-routes.ts'
 import { designerImportRoutes } from './import-routes.ts'
@@ -26,6 +27,37 @@ import { designerReleaseRoutes } from './release-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
+const projects = pagesOf(['ProjectList', 'projects'], projectDocument, ({ id }) => id)
+const newProject = jsonBody('ProjectRequest', nameBody, { example: { name: 'Newsletter' } })
+
+const list = operation('listProjects', 'The projects of the organization', {
+  ...paged,
+  200: projects,
+})
+const create = operation('createProject', 'Create a project', {
+  body: newProject,
+  201: ['It is created.', projectDocument, s.location('Where it is.')],
+  409: 'There is a project of that name.',
+})
+const get = operation('getProject', 'A project', { 200: projectDocument })
+
+const ROOMS = [
+  designerVersionRoutes,
+  designerReleaseRoutes,
+  designerReplayRoutes,
+  designerModelCallRoutes,
+  designerCaseRoutes,
+  designerEvaluationRoutes,
+  designerImportRoutes,
+  designerKnowledgeRoutes,
+  designerRunRoutes,
+  designerReceiptRoutes,
+  budgetRoutes,
+  triggerDeliveryRoutes,
+  managedRoutes,
+  crewRoutes,
+]
+
 /**
  * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions,
  * their runs, and the automations that are made from sources. Each route authenticates by itself,
@@ -36,51 +68,31 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const audited = createAudited(sql)
   const api = createApi(deps)
 
-  api.get('viewer', '/projects', async (c) => {
+  api.get('viewer', ['/projects', list], async (c) => {
     const { organizationId } = c.var.caller
-    const page = readNumberPage(c)
-    const { limit, cursor: after = 0 } = page
-    const projects = await listProjects(sql, { organizationId, after, limit: limit + 1 })
-    const { items, next_cursor } = toPage(projects, page, {
-      show: projectDocument,
-      cursorOf: ({ id }) => id,
-    })
-    return c.json({ projects: items, next_cursor })
+    const page = await projects.read(readNumberPage(c), ({ limit, cursor: after = 0 }) =>
+      listProjects(sql, { organizationId, after, limit }),
+    )
+    return c.json(page)
   })
 
-  api.post('editor', '/projects', async (c) => {
+  api.post('editor', ['/projects', create], async (c) => {
     const { organizationId } = c.var.caller
-    const wanted = { organizationId, ...(await readProject(c)) }
+    const wanted = { organizationId, ...(await newProject.read(c)) }
     const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
-    return c.json(projectDocument(project), 201, {
+    return c.json(projectDocument.of(project), 201, {
       location: `/designer/v2/projects/${project.id}`,
     })
   })
 
-  api.get('viewer', '/projects/:projectId', async (c) => {
-    const { organizationId } = c.var.caller
-    const project = await findProject(sql, { organizationId, id: readNumber(c, 'projectId') })
-    if (!project) throw new AppError('not_found', 'Your organization has no such project.')
-    return c.json(projectDocument(project))
-  })
+  api.get('viewer', ['/projects/:projectId', get], async (c) =>
+    c.json(projectDocument.of(await getProject(c, sql))),
+  )
 
+  for (const addRoutes of ROOMS) addRoutes(api, deps)
   const routes = api.routes()
-  routes.route('/', designerVersionRoutes(deps))
-  routes.route('/', designerReleaseRoutes(deps))
-  routes.route('/', designerReplayRoutes(deps))
-  routes.route('/', designerModelCallRoutes(deps))
-  routes.route('/', designerCaseRoutes(deps))
-  routes.route('/', designerEvaluationRoutes(deps))
   routes.route('/', designerBatchRoutes(deps))
-  routes.route('/', designerImportRoutes(deps))
-  routes.route('/', designerKnowledgeRoutes(deps))
-  routes.route('/', designerRunRoutes(deps))
-  routes.route('/', designerReceiptRoutes(deps))
-  routes.route('/', budgetRoutes(deps))
-  routes.route('/', triggerDeliveryRoutes(deps))
   routes.route('/', limitRoutes(deps))
-  routes.route('/', managedRoutes(deps))
-  routes.route('/', crewRoutes(deps))
   for (const noun of NOUNS) routes.route('/', noun.read(resourceApi(deps)))
   return routes
 }

@@ -1,4 +1,4 @@
-import type { Context, Hono } from 'hono'
+import type { Context } from 'hono'
 import { prepareInputs } from '../../../platform/runs/prepare-inputs.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import { findRunRecord, listRunRecords } from '../../../platform/runs/run-history.ts'
@@ -6,37 +6,55 @@ import type { RunRecord } from '../../../platform/runs/run-history.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import { kickoff } from '../../../platform/runs/runs.ts'
 import { ensureProjectAutomation } from '../../../platform/projects/project-automations.ts'
-import { findProject } from '../../../platform/projects/projects.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
-import { createApi } from '../api-room.ts'
+import type { ApiRoom } from '../api-room.ts'
+import { operation } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
 import { runDocument, runSummary } from './documents.ts'
-import { readNumber, readRunBody, readUuidPage, toPage } from './requests.ts'
-import { readIdempotencyKey, readKickoff } from '../automation/kickoff-request.ts'
+import { getProject, paged, pagesOf, readUuidPage } from './requests.ts'
+import { kickoffBody, readIdempotencyKey, readKickoff } from '../automation/kickoff-request.ts'
+
+const runs = pagesOf(['RunList', 'executions'], runSummary, ({ id }) => id)
+const list = operation('listRuns', 'The runs of the organization, newest first', {
+  ...paged,
+  200: runs,
+})
+const get = operation('getRun', 'A run with its inputs and its output', { 200: runDocument })
+const listOfProject = operation('listProjectRuns', 'The runs of a project, newest first', {
+  ...paged,
+  200: runs,
+})
+const run = operation('runProject', 'Run the published version of a project', {
+  parameters: [s.idempotencyKey],
+  body: kickoffBody,
+  202: ['The run is queued, durably.', runDocument, s.location('Where it is.')],
+  400: 'The body is not JSON, or the Idempotency-Key is malformed.',
+  409: 'Nothing is published, or there is no Runner.',
+})
 
 /** The runs of an organization, and of one project, which is run here. */
-export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
+export function designerRunRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
-  const api = createApi(deps)
   const ofProject = '/projects/:projectId/executions'
 
-  api.get('viewer', '/executions', async (c) => c.json(await readList(c, sql)))
+  api.get('viewer', ['/executions', list], async (c) => c.json(await readList(c, sql)))
 
-  api.get('viewer', '/executions/:kickoffId', async (c) =>
-    c.json(runDocument(await getRun(c, sql, c.req.param('kickoffId') ?? ''))),
+  api.get('viewer', ['/executions/:kickoffId', get], async (c) =>
+    c.json(runDocument.of(await getRun(c, sql, c.req.param('kickoffId') ?? ''))),
   )
 
-  api.get('viewer', ofProject, async (c) => {
+  api.get('viewer', [ofProject, listOfProject], async (c) => {
     const { id: projectId } = await getProject(c, sql)
     return c.json(await readList(c, sql, projectId))
   })
 
-  api.post('editor', ofProject, async (c) => {
+  api.post('editor', [ofProject, run], async (c) => {
     const project = await getProject(c, sql)
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
-    const given = readKickoff(await readRunBody(c))
+    const given = await readKickoff(c)
     const automation = await getAutomation(c, sql, project)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
@@ -46,34 +64,22 @@ export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const id = await kickoff(sql, request)
     c.var.wide['kickoff_id'] = id
     const location = `/designer/v2/executions/${id}`
-    return c.json(runDocument(await getRun(c, sql, id)), 202, { location })
+    return c.json(runDocument.of(await getRun(c, sql, id)), 202, { location })
   })
-
-  return api.routes()
 }
 
 async function readList(c: Context<OrganizationCall>, sql: Database, projectId?: number) {
   const { organizationId } = c.var.caller
-  const page = readUuidPage(c)
-  const { limit, cursor: after } = page
-  const range = { organizationId, projectId, after, limit: limit + 1 }
-  const { items, next_cursor } = toPage(await listRunRecords(sql, range), page, {
-    show: runSummary,
-    cursorOf: ({ id }) => id,
-  })
-  return { executions: items, next_cursor }
-}
-
-async function getProject(c: Context<OrganizationCall>, sql: Database): Promise<Project> {
-  const id = readNumber(c, 'projectId')
-  const project = await findProject(sql, { organizationId: c.var.caller.organizationId, id })
-  return project ?? notFound('Your organization has no such project.')
+  return runs.read(readUuidPage(c), ({ limit, cursor: after }) =>
+    listRunRecords(sql, { organizationId, projectId, after, limit }),
+  )
 }
 
 async function getRun(c: Context<OrganizationCall>, sql: Database, id: string): Promise<RunRecord> {
   const { organizationId } = c.var.caller
   const run = await findRunRecord(sql, { organizationId, id })
-  return run ?? notFound('Your organization has no such run.')
+  if (run) return run
+  throw new AppError('not_found', 'Your organization has no such run.')
 }
 
 async function getAutomation(c: Context<OrganizationCall>, sql: Database, project: Project) {
@@ -88,8 +94,4 @@ async function getAutomation(c: Context<OrganizationCall>, sql: Database, projec
     'Nothing can run this project: it has no crew of its own, and the Runner is not ' +
       'installed. An administrator installs it with the task designer:runner:install.',
   )
-}
-
-function notFound(message: string): never {
-  throw new AppError('not_found', message)
 }

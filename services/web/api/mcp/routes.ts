@@ -10,6 +10,7 @@ import type { McpCall, WebDeps } from '../../context.ts'
 import { createAutomationDoors } from '../automation/automation-door.ts'
 import { automationPath } from '../automation/automation-urls.ts'
 import { requireBearer } from '../automation/bearer.ts'
+import { STREAM_HEADERS } from '../automation/event-stream.ts'
 import { callTool } from './call-tool.ts'
 import type { ToolCall } from './call-tool.ts'
 import { createMcpDoor, MCP_SCOPES } from './door.ts'
@@ -21,12 +22,47 @@ import { CODES, describeWrong } from './messages.ts'
 import type { Fault, Outcome, Progress } from './messages.ts'
 import { askTask, TASK_METHODS, TASKS } from './tasks.ts'
 import { listTools } from './tools.ts'
+import { refusedCalls } from '../automation/api-route.ts'
+import { describing } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
 
 const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
 const INSTRUCTIONS =
   'Each tool starts a run of an automation and answers with its output. A run may take minutes: ' +
   'ask for progress, and give each call a key of its own as `idempotency_key` in `_meta`, so ' +
   'that a call that is sent twice starts one run.'
+
+const object = { schema: { type: 'object' } }
+const message = (description: string) => ({ description, content: { 'application/json': object } })
+const operation = describing({ tag: 'Automations' })
+const calling = (operationId: string, tools: string) =>
+  operation(operationId, `Call ${tools} by the Model Context Protocol`, {
+    description:
+      'Streamable HTTP without sessions, in the versions 2026-07-28, 2025-11-25 and 2025-06-18: ' +
+      '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`, and in sessions ' +
+      '`tasks/get`, `tasks/result`, `tasks/cancel`. Takes a token with the scopes `kickoff` and ' +
+      '`read`.',
+    parameters: [s.idempotencyKey],
+    body: {
+      content: {
+        'application/json': { ...object, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
+      },
+    },
+    200: {
+      description: 'The response; as a stream behind notifications of progress, if asked for.',
+      content: { 'application/json': object, 'text/event-stream': { schema: s.text } },
+    },
+    202: 'A notification was taken.',
+    ...refusedCalls,
+    ...s.refusedTokens('No token, or one that does not open this address.'),
+    400: message('An error of JSON-RPC: the message, its version or its headers are wrong.'),
+    403: s.problem('The token lacks a scope, or a page of another origin calls.', s.challenge),
+    404: message('An error of JSON-RPC: 2026-07-28 has no such method.'),
+    413: 'The body is larger than 256 KiB.',
+    415: 'Not application/json.',
+  })
+const callAll = calling('mcp', 'the automations of a token')
+const callOne = calling('automationMcp', 'the automation')
 
 /**
  * Mounts the automations as tools of MCP: all that a token may start, and one by one. Nothing is
@@ -38,8 +74,8 @@ export function mcpRoutes(deps: WebDeps, gate: Gate): Hono<McpCall> {
   const one = `${automationPath(config, ':automationId')}/mcp`
   routes.use('/mcp', requireBearer(deps, createMcpDoor(sql, gate)))
   routes.use(one, requireBearer(deps, createAutomationDoors(sql, gate)(...MCP_SCOPES)))
-  routes.post('/mcp', declareRight('token'), (c) => answer(c, deps, c.var.reach))
-  routes.post(one, declareRight('token'), (c) => {
+  routes.post('/mcp', declareRight('token', callAll), (c) => answer(c, deps, c.var.reach))
+  routes.post(one, declareRight('token', callOne), (c) => {
     const { id: deploymentId, organizationId } = c.var.automation
     return answer(c, deps, { organizationId, deploymentId, clientId: null })
   })
@@ -68,12 +104,6 @@ async function answer(c: Context<McpCall>, deps: WebDeps, reach: Reach): Promise
   if (progressToken === undefined) return c.json(toAnswer(await toEnd(progress)))
   const events = toEvents(progress, (thrown) => breakOff(deps, id, thrown), toAnswer)
   return c.body(ReadableStream.from(events), 200, STREAM_HEADERS)
-}
-
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream',
-  // Proxies of nginx's kind would keep the events back to fill their buffers.
-  'x-accel-buffering': 'no',
 }
 
 /** A page elsewhere has no business here, whatever its browser was led to (MCP, Security). */

@@ -1,6 +1,6 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
-import { closed, integer, list as listOf, nullable, schema, text, uuid } from './parts.ts'
+import * as s from './parts.ts'
 import type { Field, Fields, Identified, Shown } from '../../resources/declaration.ts'
 import { namesOf } from '../../resources/names.ts'
 
@@ -21,18 +21,15 @@ export function schemasOf<Owner, Row extends Identified>({
   )
   const row = {
     id: ID_SCHEMAS[id],
-    version: {
-      ...text,
-      description: 'Another one after each change; for `If-Match`.',
-    },
+    version: s.say(s.text, 'Another one after each change; for `If-Match`.'),
     ...schemasOfFacts(under.facts),
     ...shown,
     ...schemasOfFacts(facts),
-    managed_by: nullable('string', { description: 'What keeps it in files; null: nothing does.' }),
+    managed_by: s.say(s.perhapsText, 'What keeps it in files; null: nothing does.'),
   }
   const once = secret && { [secret.key]: shownOnce, ...(secret.isMailed && { mailed }) }
   return {
-    [type]: closed(row),
+    [type]: s.closed(row),
     ...((verbs.create ?? verbs.change) !== undefined && {
       [`${type}Request`]: {
         type: 'object',
@@ -40,21 +37,21 @@ export function schemasOf<Owner, Row extends Identified>({
         required: all.filter(([, { type: kind }]) => kind !== 'optional').map(([name]) => name),
         properties: Object.fromEntries(all.map(([name, each]) => [name, schemaOfInput(each)])),
       },
-      [`${type}Values`]: closed(shown),
+      [`${type}Values`]: s.closed(shown),
     }),
-    [`${type}s`]: closed({ [list]: listOf(schema(type)) }),
-    ...(once && { [`${type}WithSecret`]: closed({ ...row, ...once }) }),
+    [`${type}s`]: s.closed({ [list]: s.list(s.schema(type)) }),
+    ...(once && { [`${type}WithSecret`]: s.closed({ ...row, ...once }) }),
   }
 }
 
-const mailed = {
-  ...nullable('boolean'),
-  description: 'Whether a mail with it was sent; null: to no one. It is good in any case.',
-}
+const mailed = s.say(
+  s.nullable('boolean'),
+  'Whether a mail with it was sent; null: to no one. It is good in any case.',
+)
 /** The schemas of ids. */
-export const ID_SCHEMAS = { uuid, number: { ...integer, minimum: 1 }, name: text }
+export const ID_SCHEMAS = { uuid: s.uuid, number: { ...s.integer, minimum: 1 }, name: s.text }
 
-const shownOnce = { ...text, description: 'Shown in this answer, and never again.' }
+const shownOnce = s.say(s.text, 'Shown in this answer, and never again.')
 
 const schemasOfFacts = (facts: Readonly<Record<string, readonly [object, unknown]>>) =>
   Object.fromEntries(Object.entries(facts).map(([name, [described]]) => [name, described]))

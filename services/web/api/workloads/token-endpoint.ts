@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
-import { listIssuingRules } from '../../../platform/workloads/workload-rules.ts'
+import { MINUTES_MAX } from '../../../platform/workloads/workload-rule-fields.ts'
+import { listIssuingRules, WORKLOAD_SCOPES } from '../../../platform/workloads/workload-rules.ts'
 import type { IssuingRule, WorkloadScope } from '../../../platform/workloads/workload-rules.ts'
 import { issueWorkloadToken } from '../../../platform/workloads/workload-tokens.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -16,12 +17,52 @@ import { declareRight } from '../../gate/callers/declared-right.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { automationUrl } from '../automation/automation-urls.ts'
 import { workloadIdentity } from '../automation/workload-bearer.ts'
-import { ISSUED_TYPE, readExchange, refuse } from './exchange-request.ts'
+import { GRANT_TYPE, ISSUED_TYPE, readExchange, refuse, SUBJECT_TYPES } from './exchange-request.ts'
 import type { ExchangeRequest } from './exchange-request.ts'
+import { describing } from '../openapi/operation.ts'
+import * as s from '../openapi/parts.ts'
 import { TOKEN_PATH } from './token-errors.ts'
 
 const SCHEME = 'workload'
 const IDP_RETRY_SECONDS = '10'
+
+const address = { ...s.text, format: 'uri', description: 'The address of the automation.' }
+const scope = s.say(s.text, `Some of ${WORKLOAD_SCOPES.join(', ')}, with spaces.`)
+const request = s.named('TokenExchange', {
+  type: 'object',
+  required: ['grant_type', 'subject_token', 'subject_token_type'],
+  properties: {
+    grant_type: { const: GRANT_TYPE },
+    subject_token: s.say(s.text, 'The token of the workload: a signed JWT.'),
+    subject_token_type: s.words(SUBJECT_TYPES),
+    audience: address,
+    resource: s.say(address, 'The same, in place of audience.'),
+    scope,
+    requested_token_type: { const: ISSUED_TYPE },
+  },
+})
+const exchanged = s.document('ExchangedToken', {
+  access_token: s.text,
+  issued_token_type: { const: ISSUED_TYPE },
+  token_type: { const: 'Bearer' },
+  expires_in: { ...s.integer, minimum: 60, maximum: MINUTES_MAX * 60, description: 'In seconds.' },
+  scope,
+})
+const tokenError = s.document('TokenError', { error: s.text, error_description: s.text })
+const operation = describing({ tag: 'Workload rules' })
+const exchangeToken = operation(
+  'exchangeToken',
+  'Exchange the token of a workload for one of an automation',
+  {
+    description: 'RFC 8693. A workload rule of the automation says which tokens are taken.',
+    body: { content: { 'application/x-www-form-urlencoded': { schema: request } } },
+    200: ['A token of minutes for the automation.', exchanged],
+    400: ['The request, or its token, is refused; or the token was used before.', tokenError],
+    413: ['The body is larger than 32 KiB.', tokenError],
+    429: ['There are too many calls.', tokenError, s.retryAfter],
+    503: ['The issuer of the token, or the database, cannot be reached.', tokenError, s.retryAfter],
+  },
+)
 
 /** The rule that a token of a workload meets, with what it is to be for. */
 interface Granted {
@@ -46,14 +87,14 @@ export function tokenEndpointRoutes(deps: WebDeps, gate: Gate): Hono<WebApp> {
   const audited = createAudited(sql)
 
   // Workloads, with a token of their issuer.
-  routes.post(TOKEN_PATH, declareRight('anybody'), async (c) => {
-    const request = await readExchange(c.req.raw, config)
-    Object.assign(c.var.wide, { auth: SCHEME, automation_id: request.automationId })
-    const found = await decide(deps, gate, request)
+  routes.post(TOKEN_PATH, declareRight('anybody', exchangeToken), async (c) => {
+    const asked = await readExchange(c.req.raw, config)
+    Object.assign(c.var.wide, { auth: SCHEME, automation_id: asked.automationId })
+    const found = await decide(deps, gate, asked)
     authMetrics?.decided(SCHEME, 'reason' in found ? found.reason : 'accepted')
     if ('reason' in found) {
       c.var.wide['auth_refused'] = found.reason
-      throw badTokens.answer(c, refusalFor(found.reason), request.automationId)
+      throw badTokens.answer(c, refusalFor(found.reason), asked.automationId)
     }
     const { rule, parsed, scopes } = found
     const subject = readSubject(parsed)
@@ -65,7 +106,7 @@ export function tokenEndpointRoutes(deps: WebDeps, gate: Gate): Hono<WebApp> {
       rule,
       scopes,
       subject,
-      assertion: request.assertion,
+      assertion: asked.assertion,
       assertionEnds: parsed.dates?.exp ?? 0,
     }
     const issued = await audited(

@@ -1,25 +1,17 @@
-import { Hono } from 'hono'
-import type { Env, MiddlewareHandler } from 'hono'
+import type { MiddlewareHandler } from 'hono'
+import type { Operation } from '../../api/openapi/operation.ts'
 import { isRight } from './right.ts'
 import type { Right, RightOfRoute } from './right.ts'
 
 /**
- * Creates the mark of a route that says who may call it. It lets each call pass: `checkRights`
- * reads the marks of all routes, and refuses before this is reached.
+ * Creates the mark of a route that says who may call it and, of an API, what it does. It lets each
+ * call pass: `checkRights` reads the marks of all routes, and refuses before this is reached.
  */
-export const declareRight = (right: Right): MiddlewareHandler =>
-  Object.assign(async (_: unknown, next: () => Promise<void>) => next(), { right })
+export const declareRight = (right: Right, operation?: Operation): MiddlewareHandler =>
+  Object.assign(async (_: unknown, next: () => Promise<void>) => next(), { right, operation })
 
-/** Marks routes that are made where rights are unknown, all with the same one. */
-export function declareRightOf<Of extends Env>(right: Right, routes: Hono<Of>): Hono<Of> {
-  const marked = new Hono<Of>()
-  const each = routes.routes.filter(({ method }) => method !== 'ALL')
-  for (const { method, path } of each) marked.on(method, path, declareRight(right))
-  marked.route('/', routes)
-  return marked
-}
-
-interface Mounted {
+/** A route of an app. */
+export interface Mounted {
   readonly method: string
   readonly path: string
   readonly handler: object

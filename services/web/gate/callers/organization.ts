@@ -19,7 +19,8 @@ import { scopesAt } from '../../resources/rights.ts'
 const BASIC = /^Basic +([A-Za-z0-9+/]{1,400}={0,2})$/i
 /** The user name that clients of package indexes send with a token in HTTP Basic. */
 const TOKEN_USER = '__token__'
-const SAFE = new Set(['GET', 'HEAD'])
+/** The methods that only read. */
+export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 /** Carries the CSRF token of a session, as the field of that name does in a form. */
 const CSRF_HEADER = 'x-csrf-token'
 
@@ -108,7 +109,7 @@ async function readSessionCaller(
 ): Promise<Caller | undefined> {
   const session = await readSession(c, deps)
   if (!session) return undefined
-  if (!SAFE.has(c.req.method)) {
+  if (!READS.has(c.req.method)) {
     requireSameOrigin(c, deps.config.PLATFORM_BASE_URL)
     if (!isSame(c.req.header(CSRF_HEADER) ?? '', session.csrfToken)) {
       throw new AppError(
@@ -139,10 +140,9 @@ function refuse(c: Context<OrganizationCall>, { badTokens }: WebDeps, challenge:
 const MANAGED = '/designer/v2/managed/'
 /** Files name automations by their slugs: a token that keeps settings in files reads the list. */
 const PARENTS = '/designer/v2/automations'
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Returns the scopes of which a token of an organization needs one for a call. */
-function scopesFor(method: string, path: string): readonly TokenScope[] {
+export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
   const found = NOUNS.flatMap((noun) => noun.read(scopesAt(path)))

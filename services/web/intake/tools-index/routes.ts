@@ -27,8 +27,9 @@ import {
   namesJson,
 } from './simple-index.ts'
 import type { IndexedFile } from './simple-index.ts'
+import { toolOperations } from './operations.ts'
 import { toolUploadRoutes } from './upload-routes.ts'
-import { declareRightOf } from '../../gate/callers/declared-right.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
 
 /**
  * Mounts the tools index (SPEC 2.3) for pip and other installers: the public tools, and those of an
@@ -40,12 +41,9 @@ export function toolsIndexRoutes(deps: WebDeps): Hono<OrganizationCall> {
   for (const scope of [publicScope(deps), organizationScope(deps)]) {
     // What everybody reads without a token would let everybody fill it.
     const behind = scope.isPublic ? undefined : upstream
-    const right = scope.isPublic ? 'anybody' : 'token'
-    routes.route('/', declareRightOf(right, indexRoutes(deps, scope, behind)))
-    if (!scope.isPublic) {
-      routes.route('/', declareRightOf(right, publicFileRoutes(deps, scope, behind)))
-    }
-    routes.route('/', declareRightOf('token', toolUploadRoutes(deps, scope)))
+    routes.route('/', indexRoutes(deps, scope, behind))
+    if (!scope.isPublic) routes.route('/', publicFileRoutes(deps, scope, behind))
+    routes.route('/', toolUploadRoutes(deps, scope))
   }
   return routes
 }
@@ -67,8 +65,11 @@ function indexRoutes(
 ): Hono<OrganizationCall> {
   const routes = new Hono<OrganizationCall>()
   const { path, read, shown } = scope
+  const operations = toolOperations(scope)
+  const mark = (name: keyof typeof operations) =>
+    declareRight(scope.isPublic ? 'anybody' : 'token', operations[name])
 
-  routes.get(`${path}/simple/`, read, async (c) => {
+  routes.get(`${path}/simple/`, mark('listTools'), read, async (c) => {
     const repositories = await shown(c)
     const names = await listToolNames(
       sql,
@@ -77,9 +78,9 @@ function indexRoutes(
     return answer(c, { html: () => namesHtml(names), json: () => namesJson(names) })
   })
   routes.all(`${path}/simple/`, read, refuseMethod('GET, HEAD'))
-  routes.get(`${path}/simple`, read, (c) => c.redirect(`${path}/simple/`, 301))
+  routes.get(`${path}/simple`, mark('findTools'), read, (c) => c.redirect(`${path}/simple/`, 301))
 
-  routes.get(`${path}/simple/:name/`, read, async (c) => {
+  routes.get(`${path}/simple/:name/`, mark('listFiles'), read, async (c) => {
     const name = normalizeToolName(c.req.param('name'))
     // PEP 503: one address for all spellings of a name.
     if (name !== c.req.param('name')) return redirectToTool(c, scope, name)
@@ -89,11 +90,11 @@ function indexRoutes(
     return answer(c, { html: () => filesHtml(name, files), json: () => filesJson(name, files) })
   })
   routes.all(`${path}/simple/:name/`, read, refuseMethod('GET, HEAD'))
-  routes.get(`${path}/simple/:name`, read, (c) =>
+  routes.get(`${path}/simple/:name`, mark('findTool'), read, (c) =>
     redirectToTool(c, scope, normalizeToolName(c.req.param('name'))),
   )
 
-  routes.get(`${path}/files/:filename`, read, async (c) => {
+  routes.get(`${path}/files/:filename`, mark('download'), read, async (c) => {
     const repositoryId = await scope.own(c)
     const filename = c.req.param('filename')
     const tool = repositoryId && (await findTool(sql, { repositoryId, filename }))

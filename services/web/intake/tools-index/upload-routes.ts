@@ -12,6 +12,8 @@ import { createAudited } from '../../gate/callers/audited.ts'
 import { requireOrganizationToken } from '../../gate/callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
+import { declareRight } from '../../gate/callers/declared-right.ts'
+import { toolOperations } from './operations.ts'
 import type { Scope } from './scopes.ts'
 import { readUpload } from './upload-form.ts'
 import {
@@ -59,8 +61,10 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
     })
   }, UPLOADS)
 
-  for (const path of [scope.path, `${scope.path}/`]) {
-    routes.post(path, authenticate, async (c) => {
+  const { upload, uploadTo, yank: yanks, unyank } = toolOperations(scope)
+  for (const operation of [upload, uploadTo]) {
+    const path = operation === upload ? scope.path : `${scope.path}/`
+    routes.post(path, declareRight('token', operation), authenticate, async (c) => {
       const outcome = await store(c, await written(c))
       return c.json({ status: outcome })
     })
@@ -68,7 +72,7 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
   }
 
   const yanked = `${scope.path}/files/:filename/yanked`
-  routes.put(yanked, authenticate, async (c) => {
+  routes.put(yanked, declareRight('token', yanks), authenticate, async (c) => {
     const result = v.safeParse(yankBody, await readJson(c.req.raw, BODY_BYTES_MAX))
     if (!result.success) {
       throw new AppError(
@@ -78,7 +82,7 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
     }
     return yank(c, result.output.reason)
   })
-  routes.delete(yanked, authenticate, (c) => yank(c, null))
+  routes.delete(yanked, declareRight('token', unyank), authenticate, (c) => yank(c, null))
   routes.all(yanked, authenticate, refuseMethod('PUT, DELETE'))
 
   async function yank(c: Context<OrganizationCall>, reason: string | null): Promise<Response> {

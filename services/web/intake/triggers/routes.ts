@@ -18,12 +18,49 @@ import type { WebApp, WebDeps } from '../../context.ts'
 import { declareRight } from '../../gate/callers/declared-right.ts'
 import { refuseMethod } from '../../http/refuse-method.ts'
 import { parseStrictJson } from '../../../shared/http/strict-json.ts'
+import { deliveryFields, toDelivery } from '../../api/designer/trigger-routes.ts'
+import * as s from '../../api/openapi/parts.ts'
+import { describing } from '../../api/openapi/operation.ts'
 
 const PATH = '/hooks/:triggerId'
 /** It is kept with the delivery. */
 const BODY_BYTES_MAX = 1024 * 1024
 /** Others say nothing of an event, and may open something. */
 const NOT_KEPT = new Set(['authorization', 'cookie', 'proxy-authorization'])
+
+const received = s.document(
+  'Received',
+  { ...deliveryFields, repeated: s.say(s.truth, 'A delivery with this id was received before.') },
+  ({ isRepeated: repeated, ...row }: Received) => ({ ...toDelivery(row), repeated }),
+)
+const greeting = s.named('Greeting', {
+  type: 'object',
+  description: 'The answer to a message that only tries the address.',
+  properties: { pong: { const: true }, challenge: s.text },
+})
+const deliver = describing({ tag: 'Triggers' })('deliver', 'Deliver an event of a third party', {
+  description: 'Signed as the scheme of the trigger has it, at most 1 MiB.',
+  body: {
+    content: {
+      'application/json': { schema: {} },
+      'application/x-www-form-urlencoded': { schema: { type: 'object' } },
+    },
+  },
+  200: {
+    description: 'It starts no run, or its id was received before, or it tries the address.',
+    content: { 'application/json': { schema: { anyOf: [received, greeting] } } },
+  },
+  202: ['It started a run.', received],
+  400: 'It is not JSON, or was signed more than 5 minutes from now.',
+  404: 'No trigger has this address, or the signature is wrong.',
+  409: 'The automation is stopped or being deleted.',
+  413: 'The body is larger than 1 MiB.',
+  415: 'Neither JSON nor a form, or compressed.',
+  422: 'The inputs that the trigger makes of it are not those of the automation.',
+  429: 'There are too many calls, or runs in the queue.',
+  503: 'The database is unavailable. Try again.',
+  504: 'The filter and the mapping take too long; the trigger is paused.',
+})
 
 /**
  * Mounts the addresses that take the webhooks of third parties. One that no trigger has and a
@@ -35,7 +72,7 @@ export function triggerRoutes(deps: WebDeps): Hono<WebApp> {
   const findSigned = createFindSigned(deps)
 
   // Third parties, with a signature.
-  routes.post(PATH, declareRight('anybody'), async (c) => {
+  routes.post(PATH, declareRight('anybody', deliver), async (c) => {
     const body = await readBody(c.req.raw, BODY_BYTES_MAX)
     const signed = await findSigned(c, body)
     if (!signed) throw badTokens.answer(c, unknown(), 'hooks')
@@ -47,8 +84,7 @@ export function triggerRoutes(deps: WebDeps): Hono<WebApp> {
     const trigger = await findTrigger(sql, signed)
     if (!trigger) throw unknown()
     const delivery = readDelivery(c, body, signed)
-    const { greeting } = delivery
-    if (greeting) return c.json(greeting)
+    if (delivery.greeting) return c.json(delivery.greeting)
     return answer(c, await receiveDelivery(sql, { trigger, given: delivery, queue }))
   })
   routes.all(PATH, refuseMethod('POST'))
@@ -130,12 +166,11 @@ function keptHeaders(c: Context, { scheme, header }: Signing) {
   return Object.fromEntries([...c.req.raw.headers].filter(([each]) => !dropped.has(each)))
 }
 
-function answer(c: Context<WebApp>, received: Received): Response {
-  const { state, deliveryId, runId, problem, isRepeated, error } = received
+function answer(c: Context<WebApp>, result: Received): Response {
+  const { state, runId, isRepeated, error } = result
   Object.assign(c.var.wide, { delivery: state, kickoff_id: runId ?? undefined })
   if (error) throw error
-  const told = { delivery_id: deliveryId, status: state, kickoff_id: runId, reason: problem }
-  return c.json({ ...told, repeated: isRepeated }, state === 'started' && !isRepeated ? 202 : 200)
+  return c.json(received.of(result), state === 'started' && !isRepeated ? 202 : 200)
 }
 
 const FIELDS_MAX = 1000

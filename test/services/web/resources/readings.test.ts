@@ -9,9 +9,7 @@ import { ensureUser, grantRole } from '../../../../services/platform/people/user
 import { isObject } from '../../../../services/shared/is-object.ts'
 import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
-import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
-import { withBatches } from '../../../../services/web/api/openapi/batches.ts'
-import { TRIGGER_PATHS } from '../../../../services/web/api/openapi/triggers.ts'
+import { describeRoutes } from '../../../../services/web/api/openapi/describe-routes.ts'
 import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from './reference.ts'
 import { pathsOf } from '../../../../services/web/resources/rights.ts'
@@ -383,11 +381,9 @@ describe.each(paged)('the $kind', (noun) => {
 
 describe.each(nouns)('the API of the $kind', (noun) => {
   it('is described in OpenAPI, route by route', () => {
-    const [found] = NOUNS.filter((each) => each.read(read).kind === noun.kind)
-    const paths = withBatches({ ...TRIGGER_PATHS, ...found?.read(describeResource).paths })
     const nameless = (path: string) => path.replaceAll(/\{\w+\}|:\w+/g, ':')
     const isOfNoun = new RegExp(`^\\w+ /designer/v2${nameless(noun.path)}(/|$)`)
-    const described = Object.entries(paths)
+    const described = Object.entries(describeRoutes(platform.app.routes))
       .flatMap(([path, operations]) =>
         Object.keys(operations).map((method) => `${method.toUpperCase()} ${nameless(path)}`),
       )

@@ -12,7 +12,7 @@ import type { WebApp } from '../../../../services/web/context.ts'
 import { webEnv } from '../../../../services/web/env.ts'
 import { answerError } from '../../../../services/web/http/errors.ts'
 import { resourceApi } from '../../../../services/web/resources/api-routes.ts'
-import { describeResource } from '../../../../services/web/api/openapi/describe-resource.ts'
+import { createApis, openApiRoutes } from '../../../../services/web/api/openapi/routes.ts'
 import { resourcePages } from '../../../../services/web/resources/page-routes.ts'
 import { createTextWatch } from '../../../../services/web/run-texts/text-watch.ts'
 import { environment } from '../support/platform.ts'
@@ -30,6 +30,7 @@ export async function openReminders({ sql, url }: Platform): Promise<Hono<WebApp
   const deps = {
     ...options,
     rights: createRights(() => app),
+    apis: createApis(options, () => app),
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(config.TRUSTED_PROXIES),
     ...createLimits(options),
@@ -43,7 +44,6 @@ export async function openReminders({ sql, url }: Platform): Promise<Hono<WebApp
   app.route('/', reminders.read(resourcePages(deps)))
   app.route('/designer/v2', reminders.read(resourceApi(deps)))
   app.route('/designer/v2', designerRoutes(deps))
-  const { paths, schemas } = reminders.read(describeResource)
-  app.get('/openapi.json', (c) => c.json({ paths, components: { schemas } }))
+  app.route('/', openApiRoutes(deps))
   return app
 }

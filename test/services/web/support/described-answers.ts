@@ -25,7 +25,7 @@ export function checkAnswers(app: Hono<WebApp>, config: Config): Hono<WebApp> {
     const response = await fetch(request, ...rest)
     const { pathname } = new URL(request.url)
     const asked = request.method === 'HEAD' ? 'get' : request.method.toLowerCase()
-    const api = describeOnce(config)
+    const api = describeOnce(config, app)
     const { path } = api.paths.find(({ pattern }) => pattern.test(pathname)) ?? {}
     const found = path?.[asked]
     // No address of the whole service has a NUL.
@@ -46,18 +46,18 @@ type Config = Parameters<typeof describeApi>[0]
 const known = new Map<string, ReturnType<typeof describe>>()
 
 /** The paths of a document, and what is wrong with a value by a schema of it. */
-function describeOnce(config: Config) {
+function describeOnce(config: Config, app: Hono<WebApp>) {
   const { PLATFORM_BASE_URL: baseUrl, PLATFORM_API_PREFIX: prefix, PLATFORM_VERSION } = config
   const key = JSON.stringify([baseUrl, prefix, PLATFORM_VERSION])
-  const described = known.get(key) ?? describe(config)
+  const described = known.get(key) ?? describe(config, app)
   known.set(key, described)
   return described
 }
 
-function describe(config: Config) {
+function describe(config: Config, { routes }: Hono<WebApp>) {
   // A copy, which the validator marks, without examples: it would read an `id` of theirs as the
   // name of a schema. What the document lacks is told below.
-  const document = JSON.parse(JSON.stringify(describeApi(config), withoutExamples)) as {
+  const document = JSON.parse(JSON.stringify(describeApi(config, routes), withoutExamples)) as {
     readonly paths: Readonly<Record<string, Path>>
     readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
   }

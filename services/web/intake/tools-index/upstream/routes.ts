@@ -6,6 +6,8 @@ import { AppError } from '../../../../shared/errors.ts'
 import type { OrganizationCall, WebDeps } from '../../../context.ts'
 import { refuseMethod } from '../../../http/refuse-method.ts'
 import { streamParts } from '../../../http/stream-parts.ts'
+import { declareRight } from '../../../gate/callers/declared-right.ts'
+import { toolOperations } from '../operations.ts'
 import type { Scope } from '../scopes.ts'
 import type { IndexedFile } from '../simple-index.ts'
 import type { PublicIndex } from './public-index.ts'
@@ -37,12 +39,14 @@ export async function listPublic(
 /** Mounts the files of the public index; those of a name that is shown by itself are not there. */
 export function publicFileRoutes(
   { sql }: WebDeps,
-  { path, read, shown }: Scope,
+  scope: Scope,
   index: PublicIndex | undefined,
 ): Hono<OrganizationCall> {
   const routes = new Hono<OrganizationCall>()
+  const { path, read, shown } = scope
+  const mark = declareRight('token', toolOperations(scope).downloadUpstream)
 
-  routes.get(`${path}/upstream/:name/:sha256/:filename`, read, async (c) => {
+  routes.get(`${path}/upstream/:name/:sha256/:filename`, mark, read, async (c) => {
     const { sha256, filename } = c.req.param()
     const name = normalizeToolName(c.req.param('name'))
     if (!index || !SHA256.test(sha256) || name === ADAPTER) throw noFile()
