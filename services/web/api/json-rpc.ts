@@ -25,14 +25,17 @@ export interface RpcError {
 const ID_CHARACTERS_MAX = 255
 const METHOD_CHARACTERS_MAX = 128
 
-const message = v.object({
-  jsonrpc: v.literal('2.0'),
+const identified = v.object({
   id: v.optional(
     v.union([
       v.pipe(v.number(), v.safeInteger()),
       v.pipe(v.string(), v.maxLength(ID_CHARACTERS_MAX)),
     ]),
   ),
+})
+const message = v.object({
+  jsonrpc: v.literal('2.0'),
+  ...identified.entries,
   method: v.pipe(v.string(), v.maxLength(METHOD_CHARACTERS_MAX)),
   params: v.optional(v.record(v.string(), v.unknown()), {}),
 })
@@ -41,6 +44,11 @@ export type Message = v.InferOutput<typeof message>
 /** A request. */
 export type RpcRequest = Message & { readonly id: number | string }
 
+/** What is no message, with the id that it has all the same. */
+interface NoMessage extends v.InferOutput<typeof identified> {
+  readonly error: { readonly code: -32_700 | -32_600; readonly message: string }
+}
+
 /**
  * Reads the one message of a call; `wrong` says what a body is instead. Raises `payload_too_large`
  * and `unsupported_media_type`; what is no message is an error of JSON-RPC.
@@ -48,12 +56,14 @@ export type RpcRequest = Message & { readonly id: number | string }
 export async function readMessage(
   request: Request,
   wrong: (body: unknown) => string,
-): Promise<Message | { readonly error: { code: -32_700 | -32_600; message: string } }> {
+): Promise<Message | NoMessage> {
   try {
     const body = await readJson(request, BODY_BYTES_MAX)
     const read = v.safeParse(message, body)
     if (read.success) return read.output
-    return { error: { code: RPC_CODES.invalidRequest, message: wrong(body) } }
+    const known = v.safeParse(identified, body)
+    const id = known.success ? known.output.id : undefined
+    return { id, error: { code: RPC_CODES.invalidRequest, message: wrong(body) } }
   } catch (thrown) {
     if (!(thrown instanceof AppError && thrown.code === 'invalid_request')) throw thrown
     return { error: { code: RPC_CODES.unreadable, message: thrown.message } }

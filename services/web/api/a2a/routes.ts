@@ -146,10 +146,10 @@ export function a2aRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
     const binding = createRpcBinding()
     return answerTo(call(c), binding, async () => {
       const message = await readMessage(c.req.raw, wrongMessage)
+      binding.id = message.id
       if ('error' in message) return { error: message.error }
       const { id, method, params } = message
       if (id === undefined) return { error: { code: RPC_CODES.invalidRequest, message: NO_ID } }
-      binding.id = id
       c.var.wide['a2a_method'] = method
       requireVersion(c)
       return { method, params }

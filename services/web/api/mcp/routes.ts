@@ -87,7 +87,7 @@ async function answer(c: Context<McpCall>, deps: WebDeps, reach: Reach): Promise
   refuseForeignPages(c, deps)
   const message = await readMessage(c.req.raw, describeWrong)
   if ('error' in message) {
-    return answerFault(c, undefined, { ...message.error, status: 400 })
+    return answerFault(c, message.id, { ...message.error, status: 400 })
   }
   const { id, method } = message
   c.var.wide['mcp_method'] = method

@@ -459,12 +459,17 @@ describe('a call', () => {
 
   it('that is no JSON, no request or a notification has the error of JSON-RPC', async () => {
     const headers = { ...newCaller(token), 'content-type': 'application/json' }
-    const codes: unknown[] = []
-    for (const body of ['{', '[]', '{"jsonrpc":"2.0","method":"GetTask"}']) {
+    const found: unknown[] = []
+    for (const body of ['{', '[]', '{"jsonrpc":"2.0","method":"GetTask"}', '{"id":"seven"}']) {
       const answer = await readObject(await fetch(agent, { method: 'POST', headers, body }))
-      codes.push((answer['error'] as { code: number }).code)
+      found.push([(answer['error'] as { code: number }).code, answer['id']])
     }
-    expect(codes).toEqual([-32_700, -32_600, -32_600])
+    expect(found).toEqual([
+      [-32_700, null],
+      [-32_600, null],
+      [-32_600, null],
+      [-32_600, 'seven'],
+    ])
   })
 
   it.each([

@@ -456,35 +456,36 @@ describe('a call that is delivered twice', () => {
 
 describe('a message', () => {
   it.each([
-    ['that is no JSON', '{', [400, -32_700]],
+    ['that is no JSON', '{', [400, -32_700, null]],
     [
       'with a member twice',
       '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}',
-      [400, -32_700],
+      [400, -32_700, null],
     ],
-    ['in a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', [400, -32_600]],
-    ['without jsonrpc', '{"id":1,"method":"ping"}', [400, -32_600]],
-    ['with null as its id', '{"jsonrpc":"2.0","id":null,"method":"ping"}', [400, -32_600]],
-    ['that is a response', '{"jsonrpc":"2.0","id":1,"result":{}}', [400, -32_600]],
-    ['of an unknown method', '{"jsonrpc":"2.0","id":1,"method":"tools/make"}', [200, -32_601]],
+    ['in a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', [400, -32_600, null]],
+    ['without jsonrpc', '{"id":1,"method":"ping"}', [400, -32_600, 1]],
+    ['with null as its id', '{"jsonrpc":"2.0","id":null,"method":"ping"}', [400, -32_600, null]],
+    ['that is a response', '{"jsonrpc":"2.0","id":1,"result":{}}', [400, -32_600, 1]],
+    ['of an unknown method', '{"jsonrpc":"2.0","id":1,"method":"tools/make"}', [200, -32_601, 1]],
     [
       'that discovers in a session',
       '{"jsonrpc":"2.0","id":1,"method":"server/discover"}',
-      [200, -32_601],
+      [200, -32_601, 1],
     ],
     [
       'with arguments that are a list',
       JSON.stringify({ ...REQUEST, params: { name: 'acme-digest', arguments: [] } }),
-      [200, -32_602],
+      [200, -32_602, 1],
     ],
     [
       'with a cursor of no list',
       '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"\'"}}',
-      [200, -32_602],
+      [200, -32_602, 1],
     ],
-  ])('%s is an error of JSON-RPC', async (_, body, [status, code]) => {
+  ])('%s is an error of JSON-RPC', async (_, body, [status, code, id]) => {
     const answer = await post(body)
-    expect([answer.status, await readObject(answer)]).toMatchObject([status, { error: { code } }])
+    const found = [answer.status, await readObject(answer)]
+    expect(found).toMatchObject([status, { id, error: { code } }])
   })
 
   it('is answered for ping, and taken as a notification', async () => {
