@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { buildIndexes } from './build-indexes.ts'
 import { sqlState } from './failures.ts'
-import type { Database, Transaction } from './database.ts'
+import type { Database, Queryable, Transaction } from './database.ts'
 import { readMigrations } from './migration-files.ts'
 import type { AppliedMigration, Migration, Replaced } from './migration-files.ts'
 import { AppError } from '../errors.ts'
@@ -23,10 +23,11 @@ const LOCK = 7_310_452_117
  *
  * A file leaves a schema on which older programs work, so that old and new replicas can run beside
  * each other, and a release can be taken back. One that cannot says from which version on they do:
- * `-- contract: safe from 0051`. A database that has all files that a baseline replaces has the
- * baseline, and keeps its record of them. Raises `schema_mismatch` when an applied file was
- * changed, when the database has only some of those files, and when it is newer than this program
- * and no longer safe for it.
+ * `-- contract: safe from 0051`. One that changes rows says so: `-- changes rows of TABLE: why`.
+ *
+ * A database that has all files that a baseline replaces has the baseline, and keeps its record of
+ * them. Raises `schema_mismatch` when an applied file was changed, when the database has only some
+ * of those files, and when it is newer than this program and no longer safe for it.
  */
 export async function migrate(sql: Database, folder: URL, log: Log): Promise<number> {
   return migrateWith(sql, await readMigrations(folder), log)
@@ -74,20 +75,61 @@ async function migrateWith(
         applied_at timestamptz not null default now(),
         safe_from int
       )`
-    // A table that is too old to be taken over may lack the column.
-    const rows = await tx<Applied[]>`
-      select version, name, checksum,
-        coalesce((to_jsonb(m) ->> 'safe_from')::int, version) as safe_from
-      from schema_migrations m order by version`
-    return checkHistory(rows, migrations)
+    return checkHistory(await readApplied(tx), migrations)
   })
   const last = migrations.at(-1)?.version ?? 0
   tellIfNewer(Math.max(0, ...applied), last, log)
   for (const migration of migrations.filter(({ version }) => !applied.has(version))) {
-    await buildIndexes(sql, migration.indexes, log)
-    await applyPatiently(sql, migration, log)
+    await applyMigration(sql, migration, { log })
   }
   return last
+}
+
+/** The version of a database's schema, and what this program would apply to it. */
+interface PendingMigrations {
+  readonly version: number
+  readonly pending: readonly Migration[]
+}
+
+/**
+ * Lists the migrations that a database does not have yet, in their order, and changes nothing.
+ * Raises `schema_mismatch` as `migrate` does, and for a database that was never migrated.
+ */
+export async function listPending(sql: Queryable, folder: URL): Promise<PendingMigrations> {
+  const migrations = await readMigrations(folder)
+  const [table] = await sql<{ isThere: boolean }[]>`
+    select to_regclass('schema_migrations') is not null as is_there`
+  if (table?.isThere !== true) {
+    throw new AppError(
+      'schema_mismatch',
+      'The database has no tables of this platform. Is it the right one?',
+    )
+  }
+  const applied = checkHistory(await readApplied(sql), migrations)
+  const pending = migrations.filter(({ version }) => !applied.has(version))
+  return { version: Math.max(0, ...applied), pending }
+}
+
+// A table that is too old to be taken over may lack the column.
+const readApplied = (sql: Queryable): Promise<Applied[]> => sql<Applied[]>`
+  select version, name, checksum,
+    coalesce((to_jsonb(m) ->> 'safe_from')::int, version) as safe_from
+  from schema_migrations m order by version`
+
+interface Application {
+  readonly log: Log
+  /** Looks at the transaction of a migration before it is committed. */
+  readonly beforeCommit?: (tx: Transaction) => Promise<void>
+}
+
+/** Applies one migration, the indexes of which are built before. */
+export async function applyMigration(
+  sql: Database,
+  migration: Migration,
+  options: Application,
+): Promise<void> {
+  await buildIndexes(sql, migration.indexes, options.log)
+  await applyPatiently(sql, migration, options)
 }
 
 function tellIfNewer(database: number, program: number, log: Log): void {
@@ -104,20 +146,28 @@ const LOCK_PAUSE_MS = 1000
  * Tries again when a lock was not to be had: a migration that sets `lock_timeout` waits for none
  * longer than writers, who queue up behind it, can bear.
  */
-async function applyPatiently(sql: Database, migration: Migration, log: Log): Promise<void> {
+async function applyPatiently(
+  sql: Database,
+  migration: Migration,
+  options: Application,
+): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await apply(sql, migration, log)
+      await apply(sql, migration, options)
       return
     } catch (thrown) {
       if (!IN_USE.has(sqlState(thrown) ?? '') || tries === LOCK_TRIES) throw thrown
-      log.info({ name: migration.name }, 'a table is in use; trying again')
+      options.log.info({ name: migration.name }, 'a table is in use; trying again')
     }
     await delay(LOCK_PAUSE_MS)
   }
 }
 
-async function apply(sql: Database, migration: Migration, log: Log): Promise<void> {
+async function apply(
+  sql: Database,
+  migration: Migration,
+  { log, beforeCommit }: Application,
+): Promise<void> {
   await sql.begin(async (tx) => {
     await lock(tx)
     if (migration.indexes.length > 0) await tx`set local lock_timeout = '2s'`
@@ -128,6 +178,7 @@ async function apply(sql: Database, migration: Migration, log: Log): Promise<voi
       on conflict (version) do nothing returning version`
     if (inserted.length === 0) return
     await tx.unsafe(migration.statements).simple()
+    await beforeCommit?.(tx)
     log.info({ version, name }, 'migration applied')
   })
 }

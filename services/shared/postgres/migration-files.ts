@@ -16,6 +16,8 @@ export interface Migration extends AppliedMigration {
   readonly statements: string
   /** The oldest schema version whose programs work on what it leaves. */
   readonly safeFrom: number
+  /** The tables of which it says that it changes or deletes rows that are there. */
+  readonly changesRowsOf: readonly string[]
   /** All that it creates, if that is nothing but indexes. */
   readonly indexes: readonly IndexDefinition[]
   /** Of a baseline. */
@@ -58,6 +60,7 @@ export async function readMigrations(folder: URL): Promise<Migration[]> {
 }
 
 const CONTRACT = /^-- contract: safe from (\d{4})$/m
+const CHANGES_ROWS = /^-- changes rows of (\w+(?:, \w+)*): \S/gm
 
 async function readMigration(folder: URL, name: string): Promise<Migration> {
   if (!name.endsWith('.sql')) return readBaseline(folder, name)
@@ -72,7 +75,11 @@ async function readMigration(folder: URL, name: string): Promise<Migration> {
     )
   }
   const checksum = checksumOf(statements)
-  return { version, name, checksum, statements, safeFrom, indexes: readIndexes(statements) }
+  const changesRowsOf = [...statements.matchAll(CHANGES_ROWS)].flatMap(([, tables = '']) =>
+    tables.split(', '),
+  )
+  const indexes = readIndexes(statements)
+  return { version, name, checksum, statements, safeFrom, changesRowsOf, indexes }
 }
 
 const checksumOf = (statements: string): string =>
@@ -86,7 +93,8 @@ async function readBaseline(folder: URL, name: string): Promise<Migration> {
   const version = Number.parseInt(name, 10)
   const replaces = readReplaced(await readFile(new URL('replaces.sha256', rooms), 'utf8'))
   const checksum = checksumOf(statements)
-  return { version, name, checksum, statements, safeFrom: version, indexes: [], replaces }
+  const own = { safeFrom: version, changesRowsOf: [], indexes: [], replaces }
+  return { version, name, checksum, statements, ...own }
 }
 
 /** Parses the output of `sha256sum`, with the release in a comment. */

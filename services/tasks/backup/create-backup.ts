@@ -95,7 +95,11 @@ export async function verifyDatabase(
   try {
     const quiet = log.child({}, { level: 'warn' })
     const source = { dump, migrations, name: path, log: quiet }
-    const { differences, ...size } = await restoreDatabase({ ...address, database }, source)
+    const {
+      differences,
+      contents: _,
+      ...size
+    } = await restoreDatabase({ ...address, database }, source)
     if (differences.length > 0) log.warn({ database: name, differences }, NOT_RESTORED)
     log.info({ database: name, ...size }, 'backup restored and compared')
   } finally {

@@ -178,7 +178,7 @@ async function fill(
 ): Promise<void> {
   const path = fileOf(backup, name)
   const source = { dump: readDump(archive, path), migrations, name: path, log }
-  const { differences, ...size } = await restoreDatabase(address, source)
+  const { differences, contents: _, ...size } = await restoreDatabase(address, source)
   if (differences.length > 0) log.warn({ database: name, differences }, NOT_RESTORED)
   log.info({ database: name, ...size }, 'database restored and compared')
   await applyLedger({ name, address, migrations }, { archive, backup, former, log, print })

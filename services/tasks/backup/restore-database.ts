@@ -13,6 +13,7 @@ import { readFrames } from './frames.ts'
 import type { Frame } from './frames.ts'
 import { dumpNote } from './notes.ts'
 import type { Beginning, DumpNote, Ending, SequenceNote, TableEnd, TableNote } from './notes.ts'
+import { createRowChecksum } from './row-checksum.ts'
 import { bareTables, completeTables } from './table-rules.ts'
 
 /** What a restored database has, and where it differs from the one that was dumped. */
@@ -21,6 +22,15 @@ interface Restored {
   readonly rows: number
   /** Lines of the structure that only one of them has, with `-` for what is missing. */
   readonly differences: readonly string[]
+  /** The content of each table, by which it is compared. */
+  readonly contents: readonly TableContent[]
+}
+
+/** A table of a dump, with what tells its rows from others. */
+export interface TableContent {
+  readonly table: TableNote
+  readonly rows: number
+  readonly checksum: string
 }
 
 /** A dump, the folder of its migrations, and the name for messages. */
@@ -53,7 +63,8 @@ export async function restoreDatabase(
     await session.query('analyze')
     for (const table of loaded) await compare(session, table, name)
     const there = await readStructure(session)
-    return { tables: ending.tables, rows: ending.rows, differences: differ(ending, there) }
+    const { tables, rows } = ending
+    return { tables, rows, differences: differ(ending, there), contents: loaded }
   } finally {
     session.close()
     await parts.return(undefined)
@@ -73,23 +84,17 @@ async function makeSchema(
   }
 }
 
-interface Loaded {
-  readonly table: TableNote
-  /** Of the rows that were loaded. */
-  readonly checksum: string
-}
-
 async function load(
   session: CopyConnection,
   parts: AsyncGenerator<Frame>,
   name: string,
-): Promise<{ loaded: Loaded[]; ending: Ending }> {
-  const loaded: Loaded[] = []
+): Promise<{ loaded: TableContent[]; ending: Ending }> {
+  const loaded: TableContent[] = []
   for (;;) {
     const note = await nextNote(parts, name)
     if (note.note === 'table') {
       await makeTable(session, note)
-      loaded.push({ table: note, checksum: await loadRows(session, { table: note, parts, name }) })
+      loaded.push({ table: note, ...(await loadRows(session, { table: note, parts, name })) })
     } else if (note.note === 'sequence') await setSequence(session, note)
     else {
       const ending = expectNote(note, 'end', name)
@@ -126,7 +131,7 @@ interface RowsToLoad {
 async function loadRows(
   session: CopyConnection,
   { table, parts, name }: RowsToLoad,
-): Promise<string> {
+): Promise<Pick<TableContent, 'rows' | 'checksum'>> {
   let end: TableEnd | undefined
   const sha256 = createHash('sha256')
   const checksum = createRowChecksum()
@@ -159,12 +164,12 @@ const setSequence = (session: CopyConnection, sequence: SequenceNote): Promise<s
 /** Reads what is stored now, in whatever order it lies. */
 async function compare(
   session: CopyConnection,
-  { table, checksum }: Loaded,
+  { table, checksum }: TableContent,
   name: string,
 ): Promise<void> {
   const stored = createRowChecksum()
   for await (const rows of copyRows(session, table)) stored.add(rows)
-  if (stored.value() !== checksum) throw unequal(name, table.name, 'other bytes')
+  if (stored.value().checksum !== checksum) throw unequal(name, table.name, 'other bytes')
 }
 
 /** The collector makes it after its start, where the server has the extension for it. */
@@ -251,38 +256,3 @@ const unknownForm = (name: string): AppError =>
 
 const unequal = (name: string, table: string, what: string): AppError =>
   new AppError('conflict', `${name}: the table ${table} came out with ${what}.`)
-
-const LINE_FEED = 0x0a
-const LANE_BYTES = 4
-
-/**
- * A checksum of rows in any order: the sum of their hashes. PostgreSQL stores a row where there is
- * room for it, so a table that was restored may give the same rows in another order.
- */
-interface RowChecksum {
-  /** Adds whole rows, each with a line feed at its end. */
-  add(rows: Buffer): void
-  /** Returns the sum in hexadecimal digits. */
-  value(): string
-}
-
-/** Creates the checksum of no row. */
-function createRowChecksum(): RowChecksum {
-  const lanes = new Uint32Array(8)
-  const addRow = (row: Buffer): void => {
-    const digest = createHash('sha256').update(row).digest()
-    for (const [lane, sum] of lanes.entries())
-      lanes[lane] = sum + digest.readUInt32LE(lane * LANE_BYTES)
-  }
-  return {
-    add(rows) {
-      for (let from = 0; from < rows.length;) {
-        const end = rows.indexOf(LINE_FEED, from)
-        const next = end === -1 ? rows.length : end + 1
-        addRow(rows.subarray(from, next))
-        from = next
-      }
-    },
-    value: () => Buffer.from(lanes.buffer).toString('hex'),
-  }
-}

@@ -2,68 +2,16 @@ import { parseArgs } from 'node:util'
 import { readEnv } from '../../shared/env.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
-import { createLog } from '../../shared/log.ts'
-import type { Log } from '../../shared/log.ts'
-import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
-import { databaseAddress } from '../../shared/postgres/address.ts'
 import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { sealingKeysEnv } from '../env.ts'
-import { MIGRATIONS } from '../migrations.ts'
+import { PROVE_TASK } from '../prove/task.ts'
 import { checkSizes, findBackup, listBackups, readManifest } from './archive.ts'
 import type { Archive } from './archive.ts'
 import { createBackup, verifyDatabase } from './create-backup.ts'
-import type { BackupDatabase } from './create-backup.ts'
-import { createDirectoryStore } from '../../shared/object-store/directory-store.ts'
-import { backupEnv, checkPlace, collectorAddress } from './env.ts'
-import type { BackupConfig } from './env.ts'
+import { readParts } from './parts.ts'
 import { restoreBackup } from './restore-backup.ts'
-import { createS3Store } from '../../shared/object-store/s3-store.ts'
-import { createPassphrase } from './sealed-file.ts'
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`)
-
-interface Parts {
-  readonly config: BackupConfig
-  readonly archive: Archive
-  readonly databases: readonly BackupDatabase[]
-  readonly log: Log
-}
-
-function readParts(source: EnvSource): Parts {
-  const config = readEnv(backupEnv, source)
-  checkPlace(config)
-  const store =
-    config.BACKUP_DIRECTORY === undefined
-      ? createS3Store(bucketOf(config))
-      : createDirectoryStore(config.BACKUP_DIRECTORY)
-  const traces = collectorAddress(config)
-  const main = {
-    name: 'main',
-    address: databaseAddress(config),
-    migrations: MIGRATIONS.main,
-  } as const
-  const collector = traces && {
-    name: 'collector' as const,
-    address: traces,
-    migrations: MIGRATIONS.collector,
-  }
-  return {
-    config,
-    archive: { store, passphrase: createPassphrase(config.BACKUP_PASSPHRASE.trim()) },
-    databases: collector ? [main, collector] : [main],
-    log: createLog({ name: 'backup', level: config.LOG_LEVEL }),
-  }
-}
-
-const bucketOf = (config: BackupConfig) => ({
-  endpoint: config.BACKUP_S3_ENDPOINT ?? '',
-  bucket: config.BACKUP_S3_BUCKET ?? '',
-  prefix: config.BACKUP_S3_PREFIX,
-  proxy: createForwardProxy(config),
-  region: config.BACKUP_S3_REGION,
-  accessKeyId: config.BACKUP_S3_ACCESS_KEY_ID ?? '',
-  secretAccessKey: config.BACKUP_S3_SECRET_ACCESS_KEY ?? '',
-})
 
 async function create(source: EnvSource): Promise<void> {
   const { config, archive, databases, log } = readParts(source)
@@ -158,4 +106,5 @@ export const BACKUP_TASKS = {
     summary: 'NAME [--dry-run] [--replace] [--only NAME]: restore the databases of a backup',
     run: restore,
   },
+  'upgrade:prove': PROVE_TASK,
 }

@@ -7,7 +7,7 @@ import { connectDatabase } from '../../../../services/shared/postgres/database.t
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { createLog } from '../../../../services/shared/log.ts'
-import { migrate } from '../../../../services/shared/postgres/migrate.ts'
+import { listPending, migrate } from '../../../../services/shared/postgres/migrate.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
 
@@ -39,6 +39,16 @@ describe('migrate', () => {
     const versions = await Promise.all(Array.from({ length: 6 }, () => migrate(sql, folder, log)))
     expect(versions).toEqual([2, 2, 2, 2, 2, 2])
     expect(await sql`select id from first order by id`).toMatchObject([{ id: 1 }, { id: 2 }])
+  })
+
+  it('lists what a database does not have yet, and changes nothing there', async () => {
+    await expect(listPending(sql, folder)).rejects.toThrow('no tables of this platform')
+    await migrate(sql, folder, log)
+    await write('0002_second.sql', '-- changes rows of first, other: why\ndelete from first;')
+    const { version, pending } = await listPending(sql, folder)
+    expect(version).toBe(1)
+    expect(pending).toMatchObject([{ version: 2, changesRowsOf: ['first', 'other'] }])
+    expect(await sql`select id from first`).toMatchObject([{ id: 1 }])
   })
 
   it('leaves nothing of a file that fails, and goes on when it is fixed', async () => {

@@ -229,6 +229,19 @@ describe('a backup', () => {
     PATIENCE_MS,
   )
 
+  it('is what the rehearsal of an upgrade asks for, which signs what it found', async () => {
+    const file = join(directory, 'verdict.json')
+    const printed = await task(['upgrade:prove', '--json', '--out', file])
+    expect(await readFile(file, 'utf8')).toBe(`${printed}\n`)
+    expect(JSON.parse(printed)).toMatchObject({ verdict: { verdict: 'current', reasons: [] } })
+    expect(await task(['upgrade:prove', '--check', file])).toBe(
+      `${file} is a verdict signed with this passphrase`,
+    )
+    expect(await task(['upgrade:prove', '--only', 'collector'])).toMatch(
+      /^Nothing is pending.*\n.*\n\ncollector: schema \d+, nothing is pending\n\nSigned /,
+    )
+  })
+
   it('has neither a key nor a passphrase nor a row in clear', async () => {
     for (const file of ['main.sealed', 'collector.sealed', 'manifest.sealed']) {
       const bytes = await readFile(join(directory, first, file), 'latin1')
