@@ -1,12 +1,13 @@
 import { AppError } from '../../shared/errors.ts'
-import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { Automation } from '../automations/automations.ts'
-import { refuseHeldRuns } from '../runs/run-retention.ts'
+import { isKeptByHold, refuseHeldCases, refuseHeldRuns } from '../runs/run-retention.ts'
 import { findCrewSettings, removeCrew, startCrew, stopCrew } from './crew-settings.ts'
 
 const RUNS_AT_A_TIME = 500
 const STOPPED = 'It was stopped. Start it to let it take runs again.'
 const REMOVING = 'It is being deleted.'
+const HELD = 'It is being deleted, which waits until a legal hold is lifted.'
 
 /** What was asked of an automation beside its status. */
 export interface AutomationLife {
@@ -57,10 +58,11 @@ export async function startAutomation(sql: Queryable, { id }: Key): Promise<void
 /**
  * Has a worker delete an automation with its runs and all that belongs to it. The project of a
  * designed one stays. Raises `conflict` while it is being deleted already, and for one that a hold
- * keeps a run of.
+ * keeps a run or a case of.
  */
 export async function removeAutomation(sql: Queryable, { id }: Key): Promise<void> {
   await refuseHeldRuns(sql, sql`e.deployment_id = ${id}`)
+  await refuseHeldCases(sql, sql`d.id = ${id}`)
   if (await isFromSource(sql, id)) return removeCrew(sql, { deploymentId: id })
   const { count } = await sql`
     update deployments set deleting_since = now(), halted_at = coalesce(halted_at, now()),
@@ -73,19 +75,34 @@ export async function removeAutomation(sql: Queryable, { id }: Key): Promise<voi
 export const hasRemovedAutomations = (sql: Queryable) => sql`
   exists (select from deployments where deleting_since is not null)`
 
-/** Deletes some runs of a designed automation that is to go, or itself; returns 0 when none is. */
+/**
+ * Deletes some runs of a designed automation that is to go, or itself. Returns 0 when none is, and
+ * for one that a hold keeps, which was made meanwhile: others come before it the next time.
+ */
 export async function deleteRemovedAutomation(sql: Database): Promise<number> {
   return sql.begin(async (tx) => {
     const [found] = await tx<{ id: number }[]>`
       select id from deployments where deleting_since is not null
-      order by id limit 1 for update skip locked`
+      order by updated_at, id limit 1 for update skip locked`
     if (!found) return 0
-    const { count } = await tx`
-      delete from executions where id in (
-        select id from executions where deployment_id = ${found.id} limit ${RUNS_AT_A_TIME})`
-    if (count < RUNS_AT_A_TIME) await tx`delete from deployments where id = ${found.id}`
-    return 1
+    try {
+      await tx.savepoint((part) => deleteSome(part, found.id))
+      return 1
+    } catch (thrown) {
+      if (!isKeptByHold(thrown)) throw thrown
+      await tx`
+        update deployments set status_reason = ${HELD}, updated_at = clock_timestamp()
+        where id = ${found.id}`
+      return 0
+    }
   })
+}
+
+async function deleteSome(tx: Transaction, id: number): Promise<void> {
+  const { count } = await tx`
+    delete from executions where id in (
+      select id from executions where deployment_id = ${id} limit ${RUNS_AT_A_TIME})`
+  if (count < RUNS_AT_A_TIME) await tx`delete from deployments where id = ${id}`
 }
 
 const isFromSource = async (sql: Queryable, id: number): Promise<boolean> =>

@@ -209,13 +209,12 @@ async function eraseItems(
   const items = rows.map(({ item }) => item)
   if (!place || items.length === 0) return { ended: 0, again: 0 }
   const raw = (text: string) => tx.unsafe(text)
-  const keptBy = place.keptBy ? tx`is_held(${organizationId}, ${raw(place.keptBy)})` : tx`false`
   const held = await tx<{ item: string }[]>`
     select ${raw(itemOf(place))}::text as item from ${raw(place.from)}
     where ${raw(place.organization)} = ${organizationId}
       and exists (select from legal_holds where organization_id = ${organizationId})
       and ${raw(itemOf(place))}::text = any (${items}::text[])
-      and (coalesce(${keptBy}, false) or exists (
+      and (coalesce(${raw(place.isHeld ?? 'false')}, false) or exists (
         select from legal_holds h where h.organization_id = ${organizationId} and h.kind = 'text'
           and lower((${raw(place.text)})::text) like any (h.patterns)))`
   const heldItems = new Set(held.map(({ item }) => item))

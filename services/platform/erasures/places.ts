@@ -35,8 +35,8 @@ export interface Place {
   readonly text: string
   /** The condition for a row of a person. @default its text has the one that is looked for */
   readonly isFound?: (sql: Queryable, sought: Sought) => PendingQuery<Row[]>
-  /** The run or trace whose holds keep a row. */
-  readonly keptBy?: string
+  /** The condition for a row that a hold keeps by its run or trace; texts are looked at anyway. */
+  readonly isHeld?: string
   /** Rows that are read at a time. */
   readonly rows: number
   /** Returns those that are to be tried again later. */
@@ -68,7 +68,7 @@ export const PLACES: readonly Place[] = [
       starters.length > 0
         ? sql`coalesce(t.starter_id = any (${starters}::text[]), false)`
         : sql`coalesce(run_mentions(t, ${patterns}::text[]), false)`,
-    keptBy: 't.id',
+    isHeld: 'is_held(t.organization_id, t.id)',
     rows: 50,
     erase: eraseRuns,
   },
@@ -86,8 +86,8 @@ export const PLACES: readonly Place[] = [
         where p.file_id = t.id and lower(encode(
           p.content || coalesce(substr(n.content, 1, 2000), ''), 'escape'
         )) like any (${bytesPatterns}::text[])))`,
-    keptBy: `(select r.run_id from run_files r
-      where r.file_id = t.id and is_held(t.organization_id, r.run_id) limit 1)`,
+    isHeld: `exists (select from run_files r
+      where r.file_id = t.id and is_held(t.organization_id, r.run_id))`,
     rows: 10,
     // One that a run of another person names is not this one's alone.
     erase: async (tx, { items, organizationId }) => {
@@ -104,7 +104,7 @@ export const PLACES: readonly Place[] = [
     organization: 'd.organization_id',
     key: [['t.id', 'bigint']],
     text: 't.payload',
-    keptBy: 't.execution_id',
+    isHeld: 'is_held(d.organization_id, t.execution_id)',
     rows: 1000,
     erase: async (tx, { items }) => {
       await tx`delete from webhook_messages where id = any (${items}::text[]::bigint[])`
@@ -117,7 +117,7 @@ export const PLACES: readonly Place[] = [
     organization: 'd.organization_id',
     key: [['t.id', 'bigint']],
     text: `concat_ws(E'\\n', t.delivery_id, t.headers, t.payload, t.problem)`,
-    keptBy: 't.run_id',
+    isHeld: 'is_held(d.organization_id, t.run_id)',
     rows: 1000,
     // The row stays: what is sent again under its id starts no other run.
     erase: async (tx, { items, patterns }) => {
@@ -135,7 +135,7 @@ export const PLACES: readonly Place[] = [
     organization: 's.organization_id',
     key: [['t.id', 'uuid']],
     text: `concat_ws(E'\\n', t.name, t.inputs, t.expected)`,
-    keptBy: 't.run_id',
+    isHeld: 'case_is_held(t)',
     rows: 500,
     async erase(tx, { items }) {
       const found = await tx<{ id: string; setId: string }[]>`
@@ -150,6 +150,7 @@ export const PLACES: readonly Place[] = [
     organization: 'v.organization_id',
     key: [['t.id', 'uuid']],
     text: `concat_ws(E'\\n', t.reason, t.output, t.findings, t.tools)`,
+    isHeld: 'result_is_held(t)',
     rows: 500,
     erase: async (tx, { items }) => {
       await tx`delete from evaluation_runs where id = any (${items}::text[]::uuid[])`
@@ -165,7 +166,7 @@ export const PLACES: readonly Place[] = [
       ['t.run_id', 'uuid'],
     ],
     text: `concat_ws(E'\\n', t.reason, t.step, t.request, t.output)`,
-    keptBy: 't.run_id',
+    isHeld: 'is_held(r.organization_id, t.run_id)',
     rows: 500,
     erase: async (tx, { items }) => {
       await tx`
@@ -183,7 +184,7 @@ export const PLACES: readonly Place[] = [
       ['t.position', 'int'],
     ],
     text: `concat_ws(E'\\n', t.key, t.inputs)`,
-    keptBy: 't.run_id',
+    isHeld: 'is_held(b.organization_id, t.run_id)',
     rows: 2000,
     erase: eraseBatchRows,
   },
@@ -210,7 +211,7 @@ export const PLACES: readonly Place[] = [
     organization: 't.organization_id',
     key: [['t.id', 'bigint']],
     text: 't.note',
-    keptBy: 't.trace_id',
+    isHeld: 'is_held(t.organization_id, t.trace_id)',
     rows: 1000,
     erase: async (tx, { items }) => {
       await tx`delete from trace_notes where id = any (${items}::text[]::bigint[])`

@@ -3,6 +3,7 @@ import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
 import type { Automation } from '../automations/automations.ts'
+import { unlessHeld } from '../runs/run-retention.ts'
 import type { Check } from './checks.ts'
 
 /** The most sets of an automation. */
@@ -90,7 +91,10 @@ export async function updateCaseSet(
   if (count === 0) taken(name)
 }
 
-/** Deletes a set with its cases and evaluations. Raises `conflict` while a gate needs it. */
+/**
+ * Deletes a set with its cases and evaluations. Raises `conflict` while a gate needs it, or a hold
+ * keeps a case.
+ */
 export async function deleteCaseSet(sql: Queryable, { id }: Pick<CaseSet, 'id'>): Promise<void> {
   const needed = await sql`select from gates where set_id = ${id}`
   if (needed.length > 0) {
@@ -99,7 +103,10 @@ export async function deleteCaseSet(sql: Queryable, { id }: Pick<CaseSet, 'id'>)
       'A gate of the automation needs this set. Delete the gate first.',
     )
   }
-  await sql`delete from case_sets where id = ${id}`
+  await unlessHeld(
+    'a case of this set, or what versions made of it',
+    sql`delete from case_sets where id = ${id}`,
+  )
 }
 
 function taken(name: string): never {

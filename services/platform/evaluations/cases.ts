@@ -2,6 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
+import { unlessHeld } from '../runs/run-retention.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import type { Rating } from '../traces/trace-notes.ts'
 
@@ -125,13 +126,19 @@ export async function addRuns(
   })
 }
 
-/** Deletes a case with what versions made of it. Returns false when the set has no such case. */
+/**
+ * Deletes a case with what versions made of it. Returns false when the set has no such case. Raises
+ * `conflict` for one that a hold keeps.
+ */
 export async function deleteCase(sql: Queryable, set: SetKey, id: string): Promise<boolean> {
   if (!isUuid(id)) return false
   return inTransaction(sql, async (tx) => {
     // Like all that changes a set, first its row and then its cases: nothing waits in a circle.
     await tx`select from case_sets where id = ${set.id} for no key update`
-    const { count } = await tx`delete from cases where id = ${id} and set_id = ${set.id}`
+    const { count } = await unlessHeld(
+      'this case, or what versions made of it',
+      tx`delete from cases where id = ${id} and set_id = ${set.id}`,
+    )
     await tx`
       update case_sets set size = size - ${count}, revision = revision + ${count}
       where id = ${set.id}`

@@ -5,10 +5,14 @@ import type { Automation } from '../automations/automations.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { isOwnCrew } from '../definitions/own-crew-definition.ts'
 import { ensureCopy } from '../projects/draft-tests.ts'
+import { unlessHeld } from '../runs/run-retention.ts'
 import { getCaseSet } from './case-sets.ts'
 import type { Scores } from './scores.ts'
 
-/** The evaluations of an automation that are kept; a new one takes the place of the oldest. */
+/**
+ * The evaluations of an automation that are kept; a new one takes the place of the oldest. Those
+ * that a hold keeps stay beside them.
+ */
 export const EVALUATIONS_MAX = 50
 /** The most runs of an evaluation: cases, times versions, times repetitions. */
 const RUNS_MAX = 100_000
@@ -80,12 +84,15 @@ export async function findEvaluation(
   return found
 }
 
-/** Deletes an evaluation with its results; what of it is in progress is given up. */
+/**
+ * Deletes an evaluation with its results; what of it is in progress is given up. Raises `conflict`
+ * for one with a result that a hold keeps.
+ */
 export async function deleteEvaluation(
   sql: Queryable,
   { id }: Pick<Evaluation, 'id'>,
 ): Promise<void> {
-  await sql`delete from evaluations where id = ${id}`
+  await unlessHeld('results of this evaluation', sql`delete from evaluations where id = ${id}`)
 }
 
 type OfAutomation = Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>
@@ -123,9 +130,10 @@ export async function createEvaluation(
       where id = ${id}`
     await enqueue(tx, { id, setId: set.id, cases })
     await tx`
-      delete from evaluations where id in (
+      delete from evaluations e where id in (
         select id from evaluations where deployment_id = ${deploymentId}
-        order by created_at desc, id offset ${EVALUATIONS_MAX})`
+        order by created_at desc, id offset ${EVALUATIONS_MAX})
+        and not evaluation_is_held(e)`
     const [made] = await selectEvaluations(tx, tx`e.id = ${id}`)
     if (!made) throw new Error('an evaluation that was just made is not there')
     return made

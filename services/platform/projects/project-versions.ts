@@ -6,6 +6,7 @@ import type { Automation } from '../automations/automations.ts'
 import { parseCrewDefinition } from '../definitions/crew-definition.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { requireInside } from '../connections/regions.ts'
+import { unlessHeld } from '../runs/run-retention.ts'
 import { deployProject } from './project-automations.ts'
 import { endRelease, findRelease, lockProject, releaseVersion } from './releases.ts'
 import type { Share } from './releases.ts'
@@ -177,10 +178,15 @@ export async function updateDraft(
   return updated ?? refuse(sql, key, 'edited')
 }
 
-/** Deletes a draft. Raises `conflict` for a published version, and `not_found`. */
+/**
+ * Deletes a draft with what was replayed by it. Raises `conflict` for a published version and where
+ * a hold keeps such an outcome, and `not_found`.
+ */
 export async function deleteDraft(sql: Queryable, key: VersionKey): Promise<void> {
-  const { count } = await sql`
-    delete from project_versions where ${isVersion(sql, key)} and published_at is null`
+  const { count } = await unlessHeld(
+    'outcomes of replays by this draft',
+    sql`delete from project_versions where ${isVersion(sql, key)} and published_at is null`,
+  )
   if (count === 0) await refuse(sql, key)
 }
 

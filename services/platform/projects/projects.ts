@@ -3,7 +3,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
-import { refuseHeldRuns } from '../runs/run-retention.ts'
+import { refuseHeldCases, refuseHeldRuns, unlessHeld } from '../runs/run-retention.ts'
 
 /** A project of an organization, with what became of its versions. */
 export interface Project {
@@ -112,7 +112,8 @@ export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<vo
       and project_version_id in (select id from project_versions where ${drafts}) limit 1`
   if (count > 0) throw isRun()
   await deleteTests(sql, projectId)
-  await sql`delete from project_versions where ${drafts}`
+  const versions = sql`delete from project_versions where ${drafts}`
+  await unlessHeld('outcomes of replays by this project', versions)
   await sql`delete from projects where ${isProject(sql, key)}`
 }
 
@@ -124,6 +125,7 @@ async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
     throw new AppError('conflict', 'A test of a draft is in progress. Stop its run, or wait.')
   }
   await refuseHeldRuns(sql, sql`e.deployment_id in ${tests}`)
+  await refuseHeldCases(sql, sql`d.id in ${tests}`)
   await sql`delete from executions where deployment_id in ${tests}`
   await sql`delete from deployments where tests_project_id = ${projectId}`
 }

@@ -4,10 +4,14 @@ import { isUuid } from '../automations/automations.ts'
 import type { Automation } from '../automations/automations.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { isOwnCrew } from '../definitions/own-crew-definition.ts'
+import { unlessHeld } from '../runs/run-retention.ts'
 
 /** The most runs of a replay. */
 export const REPLAYED_MAX = 1000
-/** The replays of an automation that are too many; a new one takes the place of the oldest. */
+/**
+ * The replays of an automation that are too many; a new one takes the place of the oldest. Those
+ * that a hold keeps stay beside them.
+ */
 export const REPLAYS_MAX = 50
 /** The replays of an organization that are in progress at a time. */
 const IN_PROGRESS_MAX = 5
@@ -78,9 +82,12 @@ export async function isReplayOf(
   return found.length > 0
 }
 
-/** Deletes a replay with its results; what of it is in progress is given up. */
+/**
+ * Deletes a replay with its results; what of it is in progress is given up. Raises `conflict` for
+ * one with an outcome that a hold keeps.
+ */
 export async function deleteReplay(sql: Queryable, { id }: Pick<Replay, 'id'>): Promise<void> {
-  await sql`delete from replays where id = ${id}`
+  await unlessHeld('outcomes of this replay', sql`delete from replays where id = ${id}`)
 }
 
 type OfAutomation = Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>
@@ -111,9 +118,10 @@ export async function createReplay(
     select ${id}, run_id, place - 1
     from unnest(${ids}::uuid[]) with ordinality as chosen (run_id, place)`
   await sql`
-    delete from replays where id in (
+    delete from replays r where id in (
       select id from replays where deployment_id = ${deploymentId}
-      order by created_at desc, id offset ${REPLAYS_MAX - 1})`
+      order by created_at desc, id offset ${REPLAYS_MAX - 1})
+      and not replay_is_held(r)`
   const [made] = await selectReplays(sql, sql`r.id = ${id}`)
   if (!made) throw new Error('a replay that was just made is not there')
   return made

@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/errors.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import { violatedConstraint } from '../../shared/postgres/failures.ts'
 
 /** Any number that nothing else locks: one worker at a time deletes. */
 const LOCK = 7_310_452_119
@@ -45,9 +46,33 @@ export async function refuseHeldRuns(sql: Queryable, which: ReturnType<Queryable
   const held = await sql`
     select from executions e where ${which} and organization_id in (
       select organization_id from legal_holds) and run_is_held(e) limit 1`
-  if (held.length === 0) return
-  throw new AppError(
-    'conflict',
-    'A legal hold keeps runs that would be deleted. An admin of the organization can lift it.',
-  )
+  if (held.length > 0) throw keptByHold('runs that would be deleted')
 }
+
+/** Raises `conflict` when a hold keeps cases of one of the automations, `deployments d`. */
+export async function refuseHeldCases(sql: Queryable, which: ReturnType<Queryable>): Promise<void> {
+  const held = await sql`select from deployments d where ${which} and cases_are_held(d) limit 1`
+  if (held.length > 0) throw keptByHold('cases that would be deleted')
+}
+
+/** Waits for a deletion. Raises `conflict` where a hold keeps a part of it: `this case`. */
+export async function unlessHeld<Result>(
+  what: string,
+  deletion: PromiseLike<Result>,
+): Promise<Result> {
+  try {
+    return await deletion
+  } catch (thrown) {
+    throw isKeptByHold(thrown) ? keptByHold(what) : thrown
+  }
+}
+
+/** Tells whether a statement failed because a hold keeps what it deletes. */
+export const isKeptByHold = (thrown: unknown): boolean =>
+  violatedConstraint(thrown) === 'legal_hold'
+
+const keptByHold = (what: string): AppError =>
+  new AppError(
+    'conflict',
+    `A legal hold keeps ${what}. Ask an admin of the organization to lift it, under Erasures.`,
+  )

@@ -6,6 +6,11 @@ export function sqlState(thrown: unknown): string | undefined {
   return thrown instanceof postgres.PostgresError ? thrown.code : undefined
 }
 
+/** Returns the constraint that a statement violated; undefined if the server named none. */
+export function violatedConstraint(thrown: unknown): string | undefined {
+  return thrown instanceof postgres.PostgresError ? thrown.constraint_name : undefined
+}
+
 /** Connection exceptions, a server that shuts down or starts, one without a free connection. */
 const UNAVAILABLE_STATES = /^(08...|57P0[123]|53300)$/
 const UNAVAILABLE_CODES =

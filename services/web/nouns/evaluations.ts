@@ -84,6 +84,7 @@ export const evaluations = resource<Automation, EvaluationFields, Evaluation, ty
   id: 'uuid',
   under: designOfAutomation,
   most: EVALUATIONS_MAX,
+  isRolling: true,
   fields,
   values: ({ set, version, against, repeat, newest }) => ({
     set,

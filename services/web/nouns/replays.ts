@@ -72,6 +72,7 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
   id: 'uuid',
   under: designOfAutomation,
   most: REPLAYS_MAX,
+  isRolling: true,
   fields,
   values: ({ version, last, status, ofVersion, kickoffIds }) => ({
     version,

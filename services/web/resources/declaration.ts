@@ -177,6 +177,8 @@ export interface Shown<Owner, Row extends Identified> {
   readonly most: number
   /** There is one row: the list leads to its page. */
   readonly isOnly?: true
+  /** A new one takes the place of the oldest: there is always room for it. */
+  readonly isRolling?: true
   readonly fields: Fields
   /** The field that files name a row by. @default `name`, where there is one */
   readonly identity?: string

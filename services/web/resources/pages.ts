@@ -70,8 +70,9 @@ export function listPage<Owner, Row extends Identified>(
   shown: Shown<Owner, Row>,
   view: ListView<Owner, Row>,
 ): Html {
-  const { kind, under, words, most, fields, verbs } = shown
+  const { kind, under, words, most, isRolling, fields, verbs } = shown
   const { session, owner, path, page, request, problem } = view
+  const hasRoom = verbs.create && (isRolling || page.total < most)
   const { noun, plural, titles } = namesOf(kind)
   const list = { path, noun, page, request }
   const hint = countLine(list, ` of ${under.name(owner)}`)
@@ -92,7 +93,7 @@ export function listPage<Owner, Row extends Identified>(
               : nothingHere(list)
         }
       </section>
-      ${pager(list)} ${verbs.create && page.total < most ? newSection : problemBox(problem)}`,
+      ${pager(list)} ${hasRoom ? newSection : problemBox(problem)}`,
   )
 }
 
