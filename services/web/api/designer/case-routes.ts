@@ -75,6 +75,7 @@ const exportAll = {
 }
 const remove = operation('deleteCase', 'Delete a case, with what versions made of it', {
   204: 'It is deleted.',
+  409: 'A legal hold keeps it, or what versions made of it.',
 })
 
 /** The cases of a set, beside the routes of its resource. */
