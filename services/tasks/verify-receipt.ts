@@ -94,8 +94,11 @@ function print(output: Output, text: string): 0 {
 }
 
 const describe = ({ leaf, index, head }: Receipt): string =>
-  `The receipt of ${leaf.kind} ${leaf.id} holds: leaf ${index} of ${head.size}, ` +
+  `The receipt of ${nameOf(leaf)} holds: leaf ${index} of ${head.size}, ` +
   `in the head of ${head.at}.\n`
+
+const nameOf = ({ kind, id }: Receipt['leaf']): string =>
+  kind === 'audit' ? `entry ${id} of the audit` : `${kind} ${id}`
 
 /** Compares the head of a receipt with heads that were kept, by way of proofs of consistency. */
 function compareHeads({ head }: Receipt, files: readonly string[], keys: readonly string[]) {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { canonicalJson } from '../../shared/canonical-json.ts'
 import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
+import { auditLeaf, loadEntries } from './audit-leaves.ts'
 import { growTree, hashLeaf, nodesOf } from './merkle-tree.ts'
-import { saltedHash } from './receipt-documents.ts'
 import { loadEndedRuns, loadRunFacts, runLeaf } from './run-leaves.ts'
 import { loadNodes, storeNodes } from './tree-nodes.ts'
 
@@ -18,18 +18,6 @@ interface NewLeaf {
   readonly content: string
   /** When the run ended, or the entry was made. */
   readonly at: Date
-}
-
-interface AuditRow {
-  readonly id: string
-  readonly at: Date
-  readonly organizationId: number | null
-  readonly action: string
-  readonly refused: boolean
-  readonly actorKind: string
-  readonly actorId: string | null
-  readonly actorName: string
-  readonly facts: unknown
 }
 
 /** Holds while a run that has ended, or an entry of the audit, has no leaf. */
@@ -63,7 +51,8 @@ async function makeRunLeaves(tx: Transaction, prices: readonly Price[]): Promise
 }
 
 async function makeAuditLeaves(tx: Transaction): Promise<NewLeaf[]> {
-  const entries = await loadNewEntries(tx)
+  const isNew = tx`id in (select audit_id from entries_without_leaf(${ENTRIES_MAX}))`
+  const entries = await loadEntries(tx, isNew)
   return entries.map((entry) => {
     const salt = randomBytes(SALT_BYTES)
     const content = canonicalJson(auditLeaf(entry, salt))
@@ -71,28 +60,6 @@ async function makeAuditLeaves(tx: Transaction): Promise<NewLeaf[]> {
     return { organizationId, runId: null, auditId, salt, content, at }
   })
 }
-
-/** Loads the next entries that have no leaf, in their order. */
-const loadNewEntries = (sql: Queryable): Promise<AuditRow[]> => sql<AuditRow[]>`
-  select id::text, at, organization_id, action, refused, actor_kind, actor_id, actor_name,
-    json_build_object('target_kind', target_kind, 'target_id', target_id,
-      'target_name', target_name, 'before', before, 'after', after, 'address', address,
-      'request_id', request_id) as facts
-  from audit_entries where id in (select audit_id from entries_without_leaf(${ENTRIES_MAX}))
-  order by at, audit_entries.id`
-
-/** Makes the content of a leaf of an entry. */
-const auditLeaf = (entry: AuditRow, salt: Buffer) => ({
-  kind: 'audit',
-  organization: entry.organizationId,
-  id: entry.id,
-  action: entry.action,
-  refused: entry.refused,
-  actor_kind: entry.actorKind,
-  actor: saltedHash(salt, 'actor', { id: entry.actorId, name: entry.actorName }),
-  facts: saltedHash(salt, 'facts', entry.facts),
-  at: entry.at.toISOString(),
-})
 
 async function store(tx: Transaction, size: number, leaves: readonly NewLeaf[]): Promise<void> {
   const edge = await loadNodes(tx, nodesOf({ begin: 0, size }))

@@ -54,10 +54,12 @@ export const consistencySchema = v.strictObject({
   proof: v.pipe(v.array(hash), v.maxLength(2 * PROOF_MAX)),
   keys: v.pipe(v.array(statedKey), v.maxLength(KEYS_MAX)),
 })
+const person = v.record(v.string(), v.nullable(v.string()))
+
 /** Parses a receipt. Of the leaf, only what the verification reads is looked at. */
 export const receiptSchema = v.strictObject({
   format: v.literal('crew-platform-receipt/1'),
-  leaf: v.looseObject({ kind: v.string(), id: v.string(), starter: v.optional(hash) }),
+  leaf: v.looseObject({ kind: v.string(), id: v.string() }),
   index: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   proof: v.pipe(v.array(hash), v.maxLength(PROOF_MAX)),
   ...signedHead.entries,
@@ -65,7 +67,11 @@ export const receiptSchema = v.strictObject({
   opened: v.nullable(
     v.strictObject({
       salt: hash,
-      starter: v.nullable(v.record(v.string(), v.nullable(v.string()))),
+      // of a run
+      starter: v.optional(v.nullable(person)),
+      // of an entry of the audit
+      actor: v.optional(person),
+      facts: v.optional(v.record(v.string(), v.unknown())),
     }),
   ),
 })

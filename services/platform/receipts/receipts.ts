@@ -1,5 +1,6 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
+import { loadEntries } from './audit-leaves.ts'
 import { consistencySpans, inclusionSpans } from './merkle-tree.ts'
 import type { Consistency, Receipt, SignedHead } from './receipt-documents.ts'
 import { chainOf, listReceiptKeys } from './receipt-keys.ts'
@@ -73,6 +74,9 @@ interface LeafRow {
   readonly index: number
   readonly content: string
   readonly salt: Buffer | null
+}
+
+interface RunLeafRow extends LeafRow {
   readonly starterId: string | null
   readonly starterName: string | null
 }
@@ -86,13 +90,65 @@ export async function findReceipt(
   { organizationId, runId, size }: ReceiptKey,
 ): Promise<Receipt | undefined> {
   if (!isUuid(runId)) return undefined
-  const [leaf] = await sql<LeafRow[]>`
+  const [leaf] = await sql<RunLeafRow[]>`
     select l.index::float8, l.content, s.salt, e.starter_id, e.starter_name
     from receipt_leaves l left join receipt_salts s using (run_id)
       left join executions e on e.id = l.run_id
     where l.run_id = ${runId} and l.organization_id = ${organizationId}`
-  const signed = leaf && (await findHead(sql, size))
-  if (!leaf || !signed || signed.head.size <= leaf.index) return undefined
+  const starter = leaf && { starter: starterOf(leaf) }
+  return leaf && makeReceipt(sql, leaf, { size, hashed: starter })
+}
+
+/** An entry of the audit whose receipt is asked for. */
+interface EntryKey extends Pick<ReceiptKey, 'size'> {
+  /** null: it concerns the platform as a whole. */
+  readonly organizationId: number | null
+  readonly entryId: string
+}
+
+/**
+ * Returns the receipt of an entry of the audit; undefined for one of another organization, and
+ * until a head is signed that has it. That of a deleted entry has no salt any more.
+ */
+export async function findEntryReceipt(
+  sql: Queryable,
+  { organizationId, entryId, size }: EntryKey,
+): Promise<Receipt | undefined> {
+  if (!/^[1-9]\d{0,17}$/.test(entryId)) return undefined
+  const [leaf] = await sql<LeafRow[]>`
+    select l.index::float8, l.content, s.salt
+    from receipt_leaves l left join receipt_salts s using (audit_id)
+    where l.audit_id = ${entryId} and l.organization_id is not distinct from ${organizationId}`
+  if (!leaf) return undefined
+  const [entry] = await loadEntries(sql, sql`id = ${entryId}`)
+  return makeReceipt(sql, leaf, { size, hashed: entry && { actor: entry.actor, facts: entry.facts } })
+}
+
+/** Returns those of some entries of the audit that a signed head has the leaf of. */
+export async function entriesWithReceipt(
+  sql: Queryable,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select audit_id::text as id from receipt_leaves
+    where audit_id = any (${ids}::bigint[]) and index < (select max(size) from receipt_heads)`
+  return new Set(rows.map(({ id }) => id))
+}
+
+type Opened = NonNullable<Receipt['opened']>
+
+interface Making extends Pick<ReceiptKey, 'size'> {
+  /** What the leaf has as salted hashes; undefined: it is deleted. */
+  readonly hashed: Omit<Opened, 'salt'> | undefined
+}
+
+async function makeReceipt(
+  sql: Queryable,
+  leaf: LeafRow,
+  { size, hashed }: Making,
+): Promise<Receipt | undefined> {
+  const signed = await findHead(sql, size)
+  if (!signed || signed.head.size <= leaf.index) return undefined
   const proof = await hashSpans(sql, inclusionSpans(leaf.index, signed.head.size))
   return {
     format: 'crew-platform-receipt/1',
@@ -101,6 +157,6 @@ export async function findReceipt(
     proof: inHex(proof),
     ...signed,
     keys: chainOf(await listReceiptKeys(sql)),
-    opened: leaf.salt && { salt: leaf.salt.toString('hex'), starter: starterOf(leaf) },
+    opened: leaf.salt && hashed ? { salt: leaf.salt.toString('hex'), ...hashed } : null,
   }
 }

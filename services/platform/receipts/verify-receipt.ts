@@ -44,10 +44,30 @@ export function checkReceipt(receipt: Receipt, trusted: readonly string[]): stri
   const place = { index, size: head.size }
   const root = rootOfInclusion(place, hashLeaf(canonicalJson(leaf)), proof.map(bytes))
   if (!root?.equals(bytes(head.root))) problems.push('the leaf is not in the tree of its head')
-  if (opened && saltedHash(bytes(opened.salt), 'starter', opened.starter) !== leaf.starter) {
-    problems.push('who started the run is not what the leaf says, or the salt is another one')
-  }
+  if (opened) problems.push(...problemsOfOpened(leaf, opened))
   return problems.filter((problem) => problem !== undefined)
+}
+
+const OPENED = {
+  starter: 'who started the run',
+  actor: 'who acted',
+  facts: 'what the entry says',
+} as const
+
+/** Each of a leaf's kind has to be there: the salt alone would show nothing. */
+function problemsOfOpened(
+  leaf: Receipt['leaf'],
+  { salt, ...opened }: NonNullable<Receipt['opened']>,
+): string[] {
+  const names = leaf.kind === 'audit' ? (['actor', 'facts'] as const) : (['starter'] as const)
+  const wrong = names.filter(
+    (name) => saltedHash(bytes(salt), name, opened[name]) !== leaf[name],
+  )
+  const others = Object.keys(opened).filter((name) => !names.some((each) => each === name))
+  return [
+    ...wrong.map((name) => `${OPENED[name]} is not what the leaf says, or the salt is another one`),
+    ...others.map((name) => `${name} is in no leaf of this kind`),
+  ]
 }
 
 /** Lists what is wrong with the proof that a head continues another. */

@@ -1,7 +1,12 @@
 import type { Context } from 'hono'
 import { listReceiptKeys } from '../../../platform/receipts/receipt-keys.ts'
 import type { SignedHead } from '../../../platform/receipts/receipt-documents.ts'
-import { findConsistency, findReceipt, listHeads } from '../../../platform/receipts/receipts.ts'
+import {
+  findConsistency,
+  findEntryReceipt,
+  findReceipt,
+  listHeads,
+} from '../../../platform/receipts/receipts.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { WebDeps } from '../../context.ts'
 import type { ApiRoom } from '../api-room.ts'
@@ -36,20 +41,22 @@ const keys = s.list(
   }),
 )
 const proof = s.list(s.text)
-const receipt = s.document('Receipt', {
-  format: s.words(['crew-platform-receipt/1']),
-  leaf: { type: 'object', description: 'What was hashed, as canonical JSON.' },
-  index: { ...s.integer, minimum: 0 },
-  proof,
-  ...signed,
-  keys,
-  opened: s.orNull(
-    s.closed({
-      salt: s.text,
-      starter: s.orNull(s.closed({ id: s.perhapsText, name: s.perhapsText })),
-    }),
-    'Null once the run is deleted.',
-  ),
+const receiptOf = (name: string, what: string, opened: Record<string, object>) =>
+  s.document(name, {
+    format: s.words(['crew-platform-receipt/1']),
+    leaf: { type: 'object', description: 'What was hashed, as canonical JSON.' },
+    index: { ...s.integer, minimum: 0 },
+    proof,
+    ...signed,
+    keys,
+    opened: s.orNull(s.closed({ salt: s.text, ...opened }), `Null once the ${what} is deleted.`),
+  })
+const receipt = receiptOf('Receipt', 'run', {
+  starter: s.orNull(s.closed({ id: s.perhapsText, name: s.perhapsText })),
+})
+const entryReceipt = receiptOf('AuditReceipt', 'entry', {
+  actor: s.closed({ id: s.perhapsText, name: s.text }),
+  facts: s.say({ type: 'object' }, 'What was changed, as the leaf has it hashed.'),
 })
 const consistency = s.document('ReceiptConsistency', {
   format: s.words(['crew-platform-consistency/1']),
@@ -66,11 +73,18 @@ const heads = {
 
 const sizeOf = (name: string, description: string) =>
   s.parameter(name, 'query', { schema: sizeSchema, description })
+const ofHead = sizeOf('size', 'Of the head that it leads to; the newest.')
 const get = operation('getReceipt', 'The receipt of a run that has ended', {
-  parameters: [sizeOf('size', 'Of the head that it leads to; the newest.')],
+  parameters: [ofHead],
   200: receipt,
   400: 'A parameter of the query is not valid.',
   404: 'The organization has no such run, or no head has it yet.',
+})
+const getOfEntry = operation('getAuditReceipt', 'The receipt of an entry of the audit', {
+  parameters: [ofHead],
+  200: entryReceipt,
+  400: 'A parameter of the query is not valid.',
+  404: 'The organization has no such entry, or no head has it yet.',
 })
 const list = operation('listReceiptHeads', 'The signed heads, largest first', {
   ...paged,
@@ -83,7 +97,7 @@ const prove = operation('getReceiptConsistency', 'The proof that a later head co
   404: 'No head of one of these sizes was signed.',
 })
 
-/** The receipts of the runs of an organization, and the signed heads, which name no tenant. */
+/** The receipts of the runs and of the audit of an organization, and the signed heads, which name no tenant. */
 export function designerReceiptRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
 
@@ -93,6 +107,15 @@ export function designerReceiptRoutes(api: ApiRoom, deps: WebDeps): void {
     const found = await findReceipt(sql, { organizationId, runId, size: readSize(c, 'size') })
     if (found) return c.json(found)
     throw new AppError('not_found', 'Your organization has no such run, or no receipt of it yet.')
+  })
+
+  api.get('admin', ['/audit/:entryId/receipt', getOfEntry], async (c) => {
+    const { organizationId } = c.var.caller
+    const entryId = c.req.param('entryId') ?? ''
+    const size = readSize(c, 'size')
+    const found = await findEntryReceipt(sql, { organizationId, entryId, size })
+    if (found) return c.json(found)
+    throw new AppError('not_found', 'Your organization has no such entry, or no receipt of it yet.')
   })
 
   api.get('viewer', ['/receipt-heads', list], async (c) => {

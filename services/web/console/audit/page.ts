@@ -27,6 +27,8 @@ interface AuditPage {
   readonly query: AuditQuery
   readonly page: Page<ListedEntry>
   readonly request: PageRequest
+  /** The ids of those that have a receipt. */
+  readonly receipts: ReadonlySet<string>
 }
 
 const PATH = '/audit'
@@ -49,7 +51,7 @@ export function auditPage(view: AuditPage): Html {
       </div>
       ${scopes(view)} ${filter(query)}
       <section class="card flush" aria-label="Entries">
-        ${page.items.length > 0 ? table(page.items) : noRows(list)}
+        ${page.items.length > 0 ? table(view) : noRows(list)}
       </section>
       ${pager(list)}`,
   )
@@ -96,8 +98,12 @@ const noRows = (list: PagedList): Html =>
     ? emptyState('check', 'No records yet', 'Changes of settings, tokens and people appear here.')
     : nothingHere(list)
 
-const table = (entries: readonly ListedEntry[]): Html =>
-  listTable('Entries of the audit', ['When', 'Who', 'What', 'On what', 'From'], entries.map(row))
+function table({ page: { items }, query: { of }, receipts }: AuditPage): Html {
+  const rows = items.map((entry) =>
+    row(entry, receipts.has(entry.id) ? `${PATH}/${entry.id}/receipt${queryOf({ of })}` : undefined),
+  )
+  return listTable('Entries of the audit', ['When', 'Who', 'What', 'On what', 'From'], rows)
+}
 
 const KINDS = {
   person: 'a person',
@@ -107,12 +113,12 @@ const KINDS = {
   platform: 'by itself',
 } as const
 
-const row = (entry: ListedEntry): Html =>
+const row = (entry: ListedEntry, receipt: string | undefined): Html =>
   html`<tr>
     <td class="lead">${time(entry.at)}</td>
     <td data-label="Who">${entry.actorName} <span class="sub">${KINDS[entry.actorKind]}</span></td>
     <td data-label="What">
-      ${entry.refused ? pill('bad', 'Refused') : sentence(entry.action)} ${changes(entry)}
+      ${entry.refused ? pill('bad', 'Refused') : sentence(entry.action)} ${changes(entry, receipt)}
     </td>
     <td data-label="On what">
       ${entry.targetName ?? entry.targetId ?? ''}
@@ -123,10 +129,13 @@ const row = (entry: ListedEntry): Html =>
     <td data-label="From" class="quiet">${entry.address ?? '–'}</td>
   </tr>`
 
-/** What differs, in a fold. */
-function changes({ before, after, requestId }: ListedEntry): Html | string {
+/** What differs, and the receipt, in a fold. */
+function changes(
+  { before, after, requestId }: ListedEntry,
+  receipt: string | undefined,
+): Html | string {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
-  if (names.length === 0 && requestId === null) return ''
+  if (names.length === 0 && requestId === null && receipt === undefined) return ''
   return html`<details class="fold">
     <summary>Details</summary>
     <dl>
@@ -142,6 +151,7 @@ function changes({ before, after, requestId }: ListedEntry): Html | string {
               <dd class="mono">${requestId}</dd>`
       }
     </dl>
+    ${receipt === undefined ? '' : html`<a href="${receipt}">Download receipt</a>`}
   </details>`
 }
 

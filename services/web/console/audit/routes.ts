@@ -1,6 +1,8 @@
 import type { Context, Hono } from 'hono'
+import { entriesWithReceipt, findEntryReceipt } from '../../../platform/receipts/receipts.ts'
 import { exportAudit, listAudit } from '../../../platform/audit/audit-list.ts'
 import type { AuditFilter, ListedEntry } from '../../../platform/audit/audit-list.ts'
+import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { toByteStream } from '../../../shared/http/byte-stream.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -23,7 +25,22 @@ export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
     const query = readQuery(c)
     const request = readPageRequest(c, isEntryCursor)
     const page = await listAudit(sql, toFilter(c, query), request)
-    return c.html(auditPage({ session: c.var.session, query, page, request }))
+    const receipts = await entriesWithReceipt(
+      sql,
+      page.items.map(({ id }) => id),
+    )
+    return c.html(auditPage({ session: c.var.session, query, page, request, receipts }))
+  })
+
+  room.page('admin', '/audit/:entryId/receipt', async (c) => {
+    const { organizationId } = toFilter(c, readQuery(c))
+    const entryId = c.req.param('entryId') ?? ''
+    const receipt = await findEntryReceipt(sql, { organizationId, entryId })
+    if (!receipt) throw new AppError('not_found', 'This entry has no receipt yet.')
+    return c.body(`${JSON.stringify(receipt, null, 2)}\n`, 200, {
+      'content-type': 'application/json',
+      'content-disposition': `attachment; filename="receipt-audit-${entryId}.json"`,
+    })
   })
 
   room.page('admin', '/audit-export', (c) => {

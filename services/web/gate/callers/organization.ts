@@ -138,6 +138,8 @@ function refuse(c: Context<OrganizationCall>, { badTokens }: WebDeps, challenge:
 
 /** What says which resources files keep: `apply --prune` deletes no others. */
 const MANAGED = '/designer/v2/managed/'
+/** The receipts of the audit are for those who may read it; no token for reading alone may. */
+const AUDIT = '/designer/v2/audit/'
 /** Files name automations by their slugs: a token that keeps settings in files reads the list. */
 const PARENTS = '/designer/v2/automations'
 
@@ -145,6 +147,7 @@ const PARENTS = '/designer/v2/automations'
 export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
+  if (path.startsWith(AUDIT)) return ['settings']
   const found = NOUNS.flatMap((noun) => noun.read(scopesAt(path)))
   const other = path.startsWith(MANAGED) ? 'settings' : 'design'
   const [scope = other, ...others] = found.length > 0 ? found : ([other, 'read'] as const)

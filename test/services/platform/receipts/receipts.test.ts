@@ -15,7 +15,9 @@ import {
 import type { Receipt } from '../../../../services/platform/receipts/receipt-documents.ts'
 import { listReceiptKeys } from '../../../../services/platform/receipts/receipt-keys.ts'
 import {
+  entriesWithReceipt,
   findConsistency,
+  findEntryReceipt,
   findReceipt,
   listHeads,
 } from '../../../../services/platform/receipts/receipts.ts'
@@ -197,6 +199,87 @@ describe('the log of receipts', () => {
     const rival = { ...own, organizationId: own.organizationId + 1 }
     expect(await findReceipt(at.sql, rival)).toBeUndefined()
     expect(await findReceipt(at.sql, { ...own, runId: "x' or true" })).toBeUndefined()
+  })
+})
+
+describe('the receipt of an entry of the audit', () => {
+  /** Writes an entry, and has it signed. */
+  async function record(organizationId?: number): Promise<string> {
+    const actor = { ...OPERATOR, ...(organizationId === undefined ? {} : { organizationId }) }
+    await at.sql.begin((tx) =>
+      writeAudit(tx, actor, {
+        action: 'flag_set',
+        target: { kind: 'flag', id: 'x', name: 'Isolation' },
+        before: { share: 0.1, on: null },
+        after: { share: 1e21, on: { by: 'é"' } },
+      }),
+    )
+    await appendLeaves(at.sql)
+    await sign()
+    const [{ id }] = await at.sql<[{ id: string }]>`select max(id)::text as id from audit_entries`
+    return id
+  }
+
+  const parsed = (receipt: Receipt | undefined): Receipt =>
+    v.parse(receiptSchema, JSON.parse(JSON.stringify(receipt)))
+
+  it('has who acted and what was changed, and holds without them', async () => {
+    const { organizationId } = at.automation
+    const entryId = await record(organizationId)
+    const receipt = parsed(await findEntryReceipt(at.sql, { organizationId, entryId }))
+    const keys = await publicKeys()
+    expect(checkReceipt(receipt, keys)).toEqual([])
+    expect(receipt.opened).toMatchObject({
+      actor: { id: null, name: OPERATOR.name },
+      facts: { target_name: 'Isolation', after: { on: { by: 'é"' } } },
+    })
+    expect(checkReceipt({ ...receipt, opened: null }, keys)).toEqual([])
+    const { opened } = receipt
+    if (!opened) throw new Error('it is not open')
+    const others: (readonly [typeof opened, string])[] = [
+      [{ ...opened, actor: { id: null, name: 'Eve' } }, 'who acted is not'],
+      [{ ...opened, facts: { ...opened.facts, address: '192.0.2.7' } }, 'what the entry says'],
+      [{ salt: opened.salt, starter: null }, 'starter is in no leaf'],
+      [{ ...opened, salt: 'ab'.repeat(32) }, 'the salt is another one'],
+    ]
+    for (const [changed, problem] of others)
+      expect(checkReceipt({ ...receipt, opened: changed }, keys).join()).toContain(problem)
+    const runOpened = { salt: opened.salt, starter: { id: 'person:7', name: 'Ada' } }
+    const run = await endRun()
+    await appendLeaves(at.sql)
+    await sign()
+    const ofRun = await receiptOf(run)
+    expect(checkReceipt({ ...ofRun, opened: runOpened }, keys)).toHaveLength(1)
+    const file = join(folder, 'entry.json')
+    writeFileSync(file, JSON.stringify(receipt))
+    let said = ''
+    const say = (text: string) => void (said += text)
+    expect(verifyReceipt([file, '--key', keys[0] ?? ''], { result: say, problem: say })).toBe(0)
+    expect(said).toContain(`The receipt of entry ${entryId} of the audit holds`)
+  })
+
+  it('is of its own organization alone, of the platform, and without a salt of what is deleted', async () => {
+    const { organizationId } = at.automation
+    const [own, platform] = [await record(organizationId), await record()]
+    const find = (of: number | null, entryId: string) =>
+      findEntryReceipt(at.sql, { organizationId: of, entryId })
+    expect(await find(organizationId, own)).toBeDefined()
+    expect(await find(null, platform)).toBeDefined()
+    for (const [of, id] of [
+      [organizationId + 1, own],
+      [null, own],
+      [organizationId, platform],
+      [organizationId, '999999'],
+      [organizationId, '0'],
+      [organizationId, "1' or true"],
+      [organizationId, '9'.repeat(40)],
+    ] as const)
+      expect(await find(of, id)).toBeUndefined()
+    expect(await entriesWithReceipt(at.sql, [own, '999999'])).toEqual(new Set([own]))
+    await deleteExpiredAudit(at.sql, -1)
+    const receipt = parsed(await find(organizationId, own))
+    expect(receipt.opened).toBeNull()
+    expect(checkReceipt(receipt, await publicKeys())).toEqual([])
   })
 })
 

@@ -4,11 +4,16 @@ import {
   forwardAudit,
 } from '../../../../services/platform/audit/audit-upkeep.ts'
 import { OPERATOR, writeAudit } from '../../../../services/platform/audit/audit.ts'
+import type { TokenScope } from '../../../../services/platform/automations/token-limits.ts'
 import type { Actor } from '../../../../services/platform/audit/audit.ts'
+import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
+import { appendLeaves } from '../../../../services/platform/receipts/append-leaves.ts'
+import { signHead } from '../../../../services/platform/receipts/sign-heads.ts'
 import { grantRole } from '../../../../services/platform/people/users.ts'
 import { until } from '../../../support/until.ts'
+import { signInAs } from '../support/every-route.ts'
 import { askAs } from '../support/forms.ts'
-import { openPlatform } from '../support/platform.ts'
+import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 
 let platform: Platform
@@ -99,6 +104,50 @@ describe('the page of the audit', () => {
         address: '192.0.2.7',
       },
     ])
+  })
+
+  it('leads to receipts, which admins and tokens for settings of the organization get', async () => {
+    const { sql, app, acme, rival } = platform
+    expect(await show('/audit')).not.toContain('Download receipt')
+    while ((await appendLeaves(sql)) > 0);
+    await signHead(sql, { current: 'k'.repeat(32) })
+    const page = await show('/audit?target=hook-33')
+    const path = /href="(\/audit\/(\d+)\/receipt)"/.exec(page)
+    const [, link = '', id = ''] = path ?? []
+    const file = await ada.get(link)
+    expect(file.headers.get('content-disposition')).toContain(`receipt-audit-${id}.json`)
+    const found = await readObject(file)
+    expect(found).toMatchObject({ opened: { facts: { target_id: 'hook-33' } } })
+
+    const issue = ({ organizationId, userId }: Platform['acme'], scopes: TokenScope[]) => {
+      const made = { organizationId, deploymentId: null, name: 'x', createdBy: userId, scopes }
+      return issueStaticToken(sql, made)
+    }
+    const api = `/designer/v2/audit/${id}/receipt`
+    const call = async (token: string, at = api) =>
+      app.request(`${BASE_URL}${at}`, { headers: { authorization: `Bearer ${token}` } })
+    const settings = await issue(acme, ['settings'])
+    expect(await readObject(await call(settings))).toEqual(found)
+    const reading = await issue(acme, ['read', 'design'])
+    for (const at of [api, api.replace('audit', '%61udit'), `${api}?size=1`])
+      expect((await call(reading, at)).status).toBe(403)
+    expect((await call(await issue(rival, ['settings']))).status).toBe(404)
+    for (const [at, status] of [
+      ['/designer/v2/audit/999999/receipt', 404],
+      ['/designer/v2/audit/x/receipt', 404],
+      [`${api}?size=9999`, 404],
+      [`${api}?size=0`, 400],
+    ] as const)
+      expect((await call(settings, at)).status).toBe(status)
+    expect((await eve.get(link)).status).toBe(404)
+    const viewer = askAs(app, await signInAs(platform, 'vera', 'viewer'))
+    expect((await viewer.get(link)).status).toBe(403)
+    expect((await viewer.get(api)).status).toBe(403)
+    // What concerns the platform has receipts for its administrators.
+    const ofPlatform = await show('/audit?of=platform', eve)
+    const its = /href="(\/audit\/\d+\/receipt\?of=platform)"/.exec(ofPlatform)?.[1] ?? ''
+    expect((await eve.get(its)).status).toBe(200)
+    expect((await ada.get(its)).status).toBe(404)
   })
 
   it('is for admins, and says who else asked for it', async () => {

@@ -123,6 +123,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     legalHoldId: ids.legalHold,
     priceId: acme.research.automationId,
     size: 1,
+    entryId: 1,
     llmConnectionId: ids.connection,
     connectionId: connection,
     deliveryId: ids.message,
