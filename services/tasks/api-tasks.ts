@@ -63,8 +63,7 @@ export const API_TASKS = {
     },
   },
   'receipt:verify': {
-    summary:
-      'FILE --key PUB [--head FILE]: say whether the receipt of a run holds, offline; --help',
+    summary: 'FILE --key PUB [--head FILE]: say whether a receipt holds, offline; --help',
     async run(_source: EnvSource, args: readonly string[]) {
       return verifyReceipt(args, OUTPUT)
     },

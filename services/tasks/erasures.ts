@@ -17,6 +17,7 @@ import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import { sealingKeysEnv, tasksEnv } from './env.ts'
+import { holdsEnv, manageHolds } from './holds.ts'
 import { withMigratedDatabase } from './migrate.ts'
 
 const WAIT_SECONDS = 5
@@ -32,23 +33,37 @@ interface Task {
   readonly print: (line: string) => void
 }
 
-/** The task of erasures, by its name. */
+const OF_SHELL = {
+  print: (line: string): void => void process.stdout.write(`${line}\n`),
+  readInput: () => text(process.stdin),
+}
+
+/** The tasks of erasures and of legal holds, by their names. */
 export const ERASURE_TASKS = {
   erasures: {
     summary:
       'ORGANIZATION list|plan NAME KIND|confirm ID|withdraw ID: erase a person, named on stdin',
-    async run(source: EnvSource, args: readonly string[]): Promise<void> {
-      const env = readEnv(tasksEnv, source)
+    run(source: EnvSource, args: readonly string[]): Promise<void> {
       const given = readEnv(sealingKeysEnv, source)
       const keys = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }
-      const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
-      const waitMs = (env.DATABASE_WAIT_SECONDS ?? WAIT_SECONDS) * 1000
-      const print = (line: string): void => void process.stdout.write(`${line}\n`)
-      const task = { args, keys, print, readInput: () => text(process.stdin) }
-      const database = { address: databaseAddress(env), waitMs, log }
-      await withMigratedDatabase(database, (sql) => manageErasures(sql, task))
+      return useDatabase(source, (sql) => manageErasures(sql, { ...OF_SHELL, args, keys }))
     },
   },
+  holds: {
+    summary:
+      'ORGANIZATION list|add NAME KIND [VALUE]|lift ID: keep data; a text is read from stdin',
+    run(source: EnvSource, args: readonly string[]): Promise<void> {
+      const config = readEnv(holdsEnv, source)
+      return useDatabase(source, (sql) => manageHolds(sql, { ...OF_SHELL, args, config }))
+    },
+  },
+}
+
+function useDatabase(source: EnvSource, use: (sql: Database) => Promise<void>): Promise<void> {
+  const env = readEnv(tasksEnv, source)
+  const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
+  const waitMs = (env.DATABASE_WAIT_SECONDS ?? WAIT_SECONDS) * 1000
+  return withMigratedDatabase({ address: databaseAddress(env), waitMs, log }, use)
 }
 
 /**

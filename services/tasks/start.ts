@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers'
 import { originsOf, readerOf } from '../platform/connections/llm-usage.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -30,7 +29,6 @@ import {
 import type { FollowConfig } from './env.ts'
 import { ERASURE_TASKS } from './erasures.ts'
 import { printFlags, switchFlag } from './flags.ts'
-import { holdsEnv, manageHolds } from './holds.ts'
 import { IMPORT_USAGE, importProject, readImportRequest } from './import-project.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
@@ -185,16 +183,6 @@ const TASKS: Readonly<Record<string, Task>> = {
   },
   ...BACKUP_TASKS,
   ...ERASURE_TASKS,
-  holds: {
-    summary: 'ORGANIZATION list|add NAME KIND [VALUE]|lift ID: keep data; a text is read from stdin',
-    async run(source, args) {
-      const config = readEnv(holdsEnv, source)
-      const print = (line: string): void => void process.stdout.write(`${line}\n`)
-      const task = { args, config, print, readInput: () => text(process.stdin) }
-      const use: Use = (sql) => manageHolds(sql, task)
-      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
-    },
-  },
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
     run: inCluster((source) => readEnv(bootstrapEnv, source), bootstrapSecrets),

@@ -131,12 +131,20 @@ const isSame = (one: TreeHead, other: TreeHead): boolean =>
   one.log === other.log && one.size === other.size && one.root === other.root
 
 function readHead(file: string, text: string): TreeHead {
-  const found = parse(v.union([signedHeadSchema, logLine]), text)
+  const found = parse(v.union([signedHeadSchema, logLine, message]), text)
   if (!found) throw new AppError('invalid_request', `${file} has no head and no proof.`)
-  return 'receipt_head' in found ? found.receipt_head.head : found.head
+  return found.head
 }
 
-const logLine = v.looseObject({ receipt_head: signedHeadSchema })
+/** A line of a worker's log, and the message of a webhook. */
+const logLine = v.pipe(
+  v.looseObject({ receipt_head: signedHeadSchema }),
+  v.transform(({ receipt_head: head }) => head),
+)
+const message = v.pipe(
+  v.looseObject({ data: v.looseObject(signedHeadSchema.entries) }),
+  v.transform(({ data }) => data),
+)
 
 interface Texts {
   readonly inputs?: string | undefined

@@ -121,7 +121,10 @@ export async function findEntryReceipt(
     where l.audit_id = ${entryId} and l.organization_id is not distinct from ${organizationId}`
   if (!leaf) return undefined
   const [entry] = await loadEntries(sql, sql`id = ${entryId}`)
-  return makeReceipt(sql, leaf, { size, hashed: entry && { actor: entry.actor, facts: entry.facts } })
+  return makeReceipt(sql, leaf, {
+    size,
+    hashed: entry && { actor: entry.actor, facts: entry.facts },
+  })
 }
 
 /** Returns those of some entries of the audit that a signed head has the leaf of. */

@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../shared/canonical-json.ts'
-import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
+import type { EventType } from '../webhooks/webhooks.ts'
 import { foldNodes, nodesOf } from './merkle-tree.ts'
 import { digestOf, keyId, signDocument } from './receipt-documents.ts'
 import type { SignedHead } from './receipt-documents.ts'
@@ -42,6 +43,25 @@ export async function signHead(
     await tx`
       insert into receipt_heads (size, content, signature, signed_at)
       values (${log.size}, ${canonicalJson(head)}, ${Buffer.from(signature, 'hex')}, ${log.at})`
+    await tellWebhooks(tx, { head, signature })
     return { head, signature, isUnsigned }
   })
+}
+
+/**
+ * Lines a head up for the webhooks that name its event, each address of an organization once. They
+ * get heads in order; one that asks for every event of its runs gets none.
+ */
+async function tellWebhooks(tx: Transaction, signed: SignedHead): Promise<void> {
+  const { log, size, root, at } = signed.head
+  const type: EventType = 'receipt_head_signed'
+  const text = `The log of receipts has ${size} leaves, with the root ${root}.`
+  const message = JSON.stringify({ type, timestamp: at, data: { ...signed, text } })
+  await tx`
+    select line_up_webhook_message(w.id, ${log}, ${type}, ${message}::text::jsonb)
+    from (
+      select distinct on (d.organization_id, h.url) h.id
+      from webhooks h join deployments d on d.id = h.deployment_id
+      where h.run_id is null and ${type} = any (h.event_types)
+      order by d.organization_id, h.url, h.created_at, h.id) w`
 }

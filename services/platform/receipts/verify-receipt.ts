@@ -60,9 +60,7 @@ function problemsOfOpened(
   { salt, ...opened }: NonNullable<Receipt['opened']>,
 ): string[] {
   const names = leaf.kind === 'audit' ? (['actor', 'facts'] as const) : (['starter'] as const)
-  const wrong = names.filter(
-    (name) => saltedHash(bytes(salt), name, opened[name]) !== leaf[name],
-  )
+  const wrong = names.filter((name) => saltedHash(bytes(salt), name, opened[name]) !== leaf[name])
   const others = Object.keys(opened).filter((name) => !names.some((each) => each === name))
   return [
     ...wrong.map((name) => `${OPENED[name]} is not what the leaf says, or the salt is another one`),

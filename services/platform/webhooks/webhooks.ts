@@ -22,6 +22,7 @@ export const EVENT_TYPES = [
   'alert_firing',
   'alert_resolved',
   'release_rolled_back',
+  'receipt_head_signed',
 ] as const
 /** A type of events that the platform itself sends. */
 export type EventType = (typeof EVENT_TYPES)[number]

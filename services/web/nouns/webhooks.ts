@@ -54,6 +54,7 @@ const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
   alert_firing: 'Alert fires',
   alert_resolved: 'Alert is resolved',
   release_rolled_back: 'Version is taken back',
+  receipt_head_signed: 'Head of receipts is signed',
   [EVERY_EVENT]: 'Every event',
 }
 const TYPES_MAX = 100

@@ -100,7 +100,10 @@ const noRows = (list: PagedList): Html =>
 
 function table({ page: { items }, query: { of }, receipts }: AuditPage): Html {
   const rows = items.map((entry) =>
-    row(entry, receipts.has(entry.id) ? `${PATH}/${entry.id}/receipt${queryOf({ of })}` : undefined),
+    row(
+      entry,
+      receipts.has(entry.id) ? `${PATH}/${entry.id}/receipt${queryOf({ of })}` : undefined,
+    ),
   )
   return listTable('Entries of the audit', ['When', 'Who', 'What', 'On what', 'From'], rows)
 }

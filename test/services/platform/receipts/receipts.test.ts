@@ -29,6 +29,7 @@ import {
 import { createLog } from '../../../../services/shared/log.ts'
 import { resealKeys } from '../../../../services/tasks/reseal-keys.ts'
 import { verifyReceipt } from '../../../../services/tasks/verify-receipt.ts'
+import { seedAutomation } from '../../../support/platform.ts'
 import { isLong } from '../../../support/long.ts'
 import { useOneAutomation } from '../one-automation.ts'
 
@@ -296,6 +297,60 @@ describe('signed heads', () => {
     expect(await sign()).toBeUndefined()
     const sizes = (await listHeads(at.sql, { limit: 9 })).map(({ head }) => head.size)
     expect(sizes).toEqual([2, 1])
+  })
+
+  it('are sent to webhooks that name them, each address of an organization once, in order', async () => {
+    const { id: deploymentId } = at.automation
+    const rival = await seedAutomation(at.sql, { organization: 'Rival', slug: 'theirs' })
+    const other = await seedAutomation(at.sql, { organization: 'Acme', slug: 'other' })
+    const hook = async (of: number, host: string, types: string[]) => {
+      const [{ id }] = await at.sql<[{ id: string }]>`
+        insert into webhooks (id, deployment_id, url, event_types, sealed_key)
+        values (gen_random_uuid(), ${of}, ${`https://${host}.example/`}, ${types}, '') returning id`
+      return id
+    }
+    const type = 'receipt_head_signed'
+    const own = await hook(deploymentId, 'keep', ['run_failed', type])
+    await hook(other.id, 'keep', [type])
+    const theirs = await hook(rival.id, 'keep', [type])
+    await hook(deploymentId, 'every', ['*'])
+    const runId = await endRun()
+    const ofTask = await hook(deploymentId, 'task', [type])
+    await at.sql`update webhooks set run_id = ${runId} where id = ${ofTask}`
+    await at.sql`delete from webhook_messages`
+    await appendLeaves(at.sql)
+    const first = await sign()
+    await endRun()
+    await appendLeaves(at.sql)
+    const second = await sign()
+    const sent = await at.sql<{ webhookId: string; payload: Record<string, unknown> }[]>`
+      select webhook_id, payload from webhook_messages where type = ${type} order by id`
+    expect(sent.map(({ webhookId }) => webhookId).toSorted()).toEqual(
+      [own, own, theirs, theirs].toSorted(),
+    )
+    const mine = sent.filter(({ webhookId }) => webhookId === own).map(({ payload }) => payload)
+    expect(mine).toMatchObject([
+      { type, data: { head: first?.head, signature: first?.signature } },
+      { type, data: { head: second?.head, signature: second?.signature } },
+    ])
+    const lines = await at.sql`select from webhook_lines where webhook_id = ${own}`
+    expect(lines).toHaveLength(1)
+    const receipt = await receiptOf(runId)
+    const [key = ''] = await publicKeys()
+    const path = join(folder, 'message.json')
+    const file = join(folder, 'of-run.json')
+    writeFileSync(file, JSON.stringify(receipt))
+    const verify = (message: unknown) => {
+      writeFileSync(path, JSON.stringify(message))
+      const args = [file, '--key', key, '--head', path]
+      return verifyReceipt(args, { result: () => {}, problem: () => {} })
+    }
+    expect(verify(mine[1])).toBe(0)
+    const root = 'ab'.repeat(32)
+    const forged = { ...second, head: { ...second?.head, root } }
+    expect(verify({ type, timestamp: '', data: { ...forged, text: '' } })).toBe(2)
+    expect(verify(mine[0])).toBe(3)
+    await at.sql`delete from webhooks`
   })
 
   it('continue each other, and a changed log is found by who kept a head', async () => {

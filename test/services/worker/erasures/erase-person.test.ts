@@ -11,6 +11,7 @@ import type { Erasure } from '../../../../services/platform/erasures/erasures.ts
 import {
   applyHolds,
   createHold,
+  findHold,
   liftHold,
   readHold,
 } from '../../../../services/platform/erasures/legal-holds.ts'
@@ -29,6 +30,7 @@ import { deleteExpiredRuns } from '../../../../services/platform/runs/run-retent
 import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { openTraceHolds } from '../../../../services/shared/trace-holds.ts'
+import { manageHolds } from '../../../../services/tasks/holds.ts'
 import { openPersonTraces } from '../../../../services/worker/person-traces.ts'
 import { seedAutomation } from '../../../support/platform.ts'
 import { useDatabase } from '../../../support/use-database.ts'
@@ -456,6 +458,104 @@ describe('a legal hold', () => {
     const again = await erase(acme, { kind: 'text', value: 'tony@example.com' })
     expect(countsOf(again)).toMatchObject({ note: [1, 1, 0], run: [1, 1, 0], trace: [2, 2, 0] })
     expect(await isStored(trace)).toBe(false)
+  })
+
+  it('keeps cases, results of evaluations and outcomes of replays, which are counted', async () => {
+    const { sql } = main
+    const text = 'niklaus@example.com'
+    const [kept, free] = [await endRun(acme, text), await endRun(acme, text)]
+    const { organizationId, id: deploymentId, projectVersionId } = acme
+    const [{ setId }] = await sql<[{ setId: string }]>`
+      insert into case_sets (organization_id, deployment_id, name, checks, size)
+      values (${organizationId}, ${deploymentId}, ${randomUUID()}, '[]', 3) returning id as set_id`
+    const cases = await sql<{ id: string }[]>`
+      insert into cases (set_id, inputs, run_id)
+      values (${setId}, '{}', ${kept}), (${setId}, '{}', ${free}), (${setId}, '{}', null)
+      returning id`
+    const [{ evaluation }] = await sql<[{ evaluation: string }]>`
+      insert into evaluations (organization_id, deployment_id, set_id, revision, checks, version_id,
+        repeat, cases, created_by)
+      values (${organizationId}, ${deploymentId}, ${setId}, 0, '[]', ${projectVersionId}, 1, 3, 'x')
+      returning id as evaluation`
+    for (const { id } of cases)
+      await sql`
+        insert into evaluation_runs
+          (evaluation_id, case_id, is_against, repetition, position, state, finished_at, output)
+        values (${evaluation}, ${id}, false, 0, 0, 'passed', now(), ${text})`
+    const [{ replay }] = await sql<[{ replay: string }]>`
+      insert into replays
+        (organization_id, deployment_id, version_id, last, status, kickoff_ids, runs, created_by)
+      values (${organizationId}, ${deploymentId}, ${projectVersionId}, 1, 'any', '{}', 2, 'x')
+      returning id as replay`
+    for (const runId of [kept, free])
+      await sql`
+        insert into replay_runs (replay_id, run_id, position, state, finished_at, output)
+        values (${replay}, ${runId}, 0, 'different', now(), ${text})`
+    const id = await hold(acme, { kind: 'run', value: kept })
+    const erasure = await erase(acme, { kind: 'text', value: text })
+    expect(countsOf(erasure)).toMatchObject({
+      run: [2, 1, 1],
+      case: [2, 1, 1],
+      evaluation_run: [3, 2, 1],
+      replay_run: [2, 1, 1],
+    })
+    expect(await sql`select id from cases where set_id = ${setId}`).toHaveLength(2)
+    expect(await sql`select size from case_sets where id = ${setId}`).toEqual([{ size: 2 }])
+    await liftHold(sql, { id })
+    const again = await erase(acme, { kind: 'text', value: text })
+    expect(countsOf(again)).toMatchObject({
+      run: [1, 1, 0],
+      case: [1, 1, 0],
+      evaluation_run: [1, 1, 0],
+      replay_run: [1, 1, 0],
+    })
+  })
+
+  it('is listed, added and lifted at a shell, with its traces, and recorded', async () => {
+    const { sql } = main
+    const printed: string[] = []
+    const config = { COLLECTOR_URL: harness.collector.url, COLLECTOR_JWT_SECRET: SECRET }
+    const run = (args: string[], input = '', given: Partial<typeof config> = config) =>
+      manageHolds(sql, {
+        args,
+        config: { COLLECTOR_URL: undefined, COLLECTOR_JWT_SECRET: undefined, ...given },
+        readInput: async () => input,
+        print: (line) => void printed.push(line),
+      })
+    const runId = await endRun(acme, 'contract 12', 'person:12')
+    const trace = await sendTrace(acme, 'contract 12')
+    await run(['Acme', 'add', 'Case 9', 'text'], ' contract 12\n')
+    const [id = ''] = printed.splice(0)
+    while ((await applyHolds(sql, { holds: holds(), traces })) > 0);
+    await run(['Acme', 'list'])
+    expect(printed.splice(0)).toEqual([`${id}  text  Case 9: contract 12`])
+    await run(['Globex', 'list'])
+    expect(printed).toEqual([])
+    await expect(sql`delete from executions where id = ${runId}`).rejects.toThrow('legal hold')
+    await expect(run(['Globex', 'lift', id])).rejects.toThrow(`Globex has no hold "${id}"`)
+    await expect(run(['Acme', 'lift', id], '', {})).rejects.toThrow('Set COLLECTOR_URL')
+    const broken = { ...config, COLLECTOR_URL: 'http://127.0.0.1:9' }
+    await expect(run(['Acme', 'lift', id], '', broken)).rejects.toThrow()
+    expect(await findHold(sql, key(acme, id))).toBeDefined()
+    await run(['Acme', 'lift', id])
+    expect(await findHold(sql, key(acme, id))).toBeUndefined()
+    expect(await traces.erase(acme.organizationId, asUuid(trace))).toBe(true)
+    const actions = await sql<{ action: string }[]>`
+      select action from audit_entries where target_id = ${id} order by id`
+    expect(actions.map(({ action }) => action)).toEqual(['legal_hold_created', 'legal_hold_lifted'])
+    await run(['Acme', 'add', 'Case 10', 'run', runId.toUpperCase()])
+    await run(['Acme', 'lift', printed.splice(0)[0] ?? ''], '', {})
+    for (const [args, input, problem] of [
+      [['Acme'], '', 'Use: holds'],
+      [['Acme', 'add', 'x', 'text', 'in the history'], '', 'standard input'],
+      [['Acme', 'add', 'x', 'run'], '', 'Use: holds'],
+      [['Acme', 'add', 'x', 'odd', 'y'], '', 'Use: holds'],
+      [['Acme', 'add', 'x', 'text'], 'two\nlines', 'in one line'],
+      [['Acme', 'add', 'x', 'text'], 'ab', 'at least 3 characters'],
+      [['Acme', 'add', 'x', 'run', randomUUID()], '', 'nothing with this id'],
+      [['Nobody', 'list'], '', 'no organization "Nobody"'],
+    ] as const)
+      await expect(run([...args], input)).rejects.toThrow(problem)
   })
 
   it('keeps runs from the retention and an automation from being deleted', async () => {
