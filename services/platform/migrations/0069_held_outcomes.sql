@@ -20,14 +20,13 @@ begin
 end $$;
 
 -- By the run that it was made of, also where that is deleted, by its texts, or by a result of it.
--- False once its set is deleted, which was asked first.
 create function case_is_held(kept cases) returns boolean
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 declare
   owner case_sets := (select s from case_sets s where s.id = kept.set_id);
 begin
   return exists (select from legal_holds where organization_id = owner.organization_id) and (
-    is_held(owner.organization_id, kept.run_id) or exists (
+    (kept.run_id is not null and is_held(owner.organization_id, kept.run_id)) or exists (
       select from legal_holds h where h.organization_id = owner.organization_id and case h.kind
         when 'automation' then kept.run_id is not null and h.value = (
           select automation_id::text from deployments where id = owner.deployment_id)
@@ -39,46 +38,40 @@ begin
         else false end));
 end $$;
 
-create function case_set_is_held(kept case_sets) returns boolean language plpgsql stable as $$
-begin
-  return exists (select from legal_holds where organization_id = kept.organization_id)
-    and exists (select from cases c where c.set_id = kept.id and case_is_held(c));
-end $$;
+create function case_set_is_held(kept case_sets) returns boolean language sql stable as $$
+  select exists (select from legal_holds where organization_id = kept.organization_id)
+    and exists (select from cases c where c.set_id = kept.id and case_is_held(c))
+$$;
 
 -- Those that are not done have no result yet, and can be given up.
-create function result_is_held(kept evaluation_runs) returns boolean language plpgsql stable as $$
-begin
-  return kept.finished_at is not null
-    and exists (select from cases c where c.id = kept.case_id and case_is_held(c));
-end $$;
+create function result_is_held(kept evaluation_runs) returns boolean language sql stable as $$
+  select kept.finished_at is not null
+    and exists (select from cases c where c.id = kept.case_id and case_is_held(c))
+$$;
 
-create function evaluation_is_held(kept evaluations) returns boolean language plpgsql stable as $$
-begin
-  return exists (select from legal_holds where organization_id = kept.organization_id)
+create function evaluation_is_held(kept evaluations) returns boolean language sql stable as $$
+  select exists (select from legal_holds where organization_id = kept.organization_id)
     and exists (
-      select from evaluation_runs r where r.evaluation_id = kept.id and result_is_held(r));
-end $$;
+      select from evaluation_runs r where r.evaluation_id = kept.id and result_is_held(r))
+$$;
 
-create function outcome_is_held(kept replay_runs) returns boolean language plpgsql stable as $$
-begin
-  return kept.finished_at is not null and exists (
-    select from replays r where r.id = kept.replay_id and is_held(r.organization_id, kept.run_id));
-end $$;
+create function outcome_is_held(kept replay_runs) returns boolean language sql stable as $$
+  select kept.finished_at is not null and exists (
+    select from replays r where r.id = kept.replay_id and is_held(r.organization_id, kept.run_id))
+$$;
 
-create function replay_is_held(kept replays) returns boolean language plpgsql stable as $$
-begin
-  return exists (select from legal_holds where organization_id = kept.organization_id)
-    and exists (select from replay_runs t where t.replay_id = kept.id and outcome_is_held(t));
-end $$;
+create function replay_is_held(kept replays) returns boolean language sql stable as $$
+  select exists (select from legal_holds where organization_id = kept.organization_id)
+    and exists (select from replay_runs t where t.replay_id = kept.id and outcome_is_held(t))
+$$;
 
 -- Asked before the row of an automation is deleted, while its id is there to be compared.
 create function cases_are_held(of_automation deployments) returns boolean
-language plpgsql stable as $$
-begin
-  return exists (select from legal_holds where organization_id = of_automation.organization_id)
+language sql stable as $$
+  select exists (select from legal_holds where organization_id = of_automation.organization_id)
     and exists (
-      select from case_sets s where s.deployment_id = of_automation.id and case_set_is_held(s));
-end $$;
+      select from case_sets s where s.deployment_id = of_automation.id and case_set_is_held(s))
+$$;
 
 create function refuse_deletion_under_hold() returns trigger language plpgsql as $$
 begin
@@ -86,16 +79,19 @@ begin
     using errcode = 'restrict_violation', constraint = 'legal_hold';
 end $$;
 
+-- What goes with a row that was asked is not asked again: a set may have 100,000 cases.
 create trigger cases_held before delete on cases for each row
-  when (case_is_held(old)) execute function refuse_deletion_under_hold();
+  when (pg_trigger_depth() = 0 and case_is_held(old)) execute function refuse_deletion_under_hold();
 create trigger case_sets_held before delete on case_sets for each row
   when (case_set_is_held(old)) execute function refuse_deletion_under_hold();
 create trigger evaluation_runs_held before delete on evaluation_runs for each row
-  when (result_is_held(old)) execute function refuse_deletion_under_hold();
+  when (pg_trigger_depth() = 0 and result_is_held(old))
+  execute function refuse_deletion_under_hold();
 create trigger evaluations_held before delete on evaluations for each row
   when (evaluation_is_held(old)) execute function refuse_deletion_under_hold();
 create trigger replay_runs_held before delete on replay_runs for each row
-  when (outcome_is_held(old)) execute function refuse_deletion_under_hold();
+  when (pg_trigger_depth() = 0 and outcome_is_held(old))
+  execute function refuse_deletion_under_hold();
 create trigger replays_held before delete on replays for each row
   when (replay_is_held(old)) execute function refuse_deletion_under_hold();
 

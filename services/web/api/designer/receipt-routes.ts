@@ -97,7 +97,7 @@ const prove = operation('getReceiptConsistency', 'The proof that a later head co
   404: 'No head of one of these sizes was signed.',
 })
 
-/** The receipts of the runs and of the audit of an organization, and the signed heads, which name no tenant. */
+/** The receipts of runs and of the audit of an organization; signed heads name no tenant. */
 export function designerReceiptRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
 

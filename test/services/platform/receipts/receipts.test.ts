@@ -259,7 +259,7 @@ describe('the receipt of an entry of the audit', () => {
     expect(said).toContain(`The receipt of entry ${entryId} of the audit holds`)
   })
 
-  it('is of its own organization alone, of the platform, and without a salt of what is deleted', async () => {
+  it('is of its own organization or the platform alone, and has no salt once deleted', async () => {
     const { organizationId } = at.automation
     const [own, platform] = [await record(organizationId), await record()]
     const find = (of: number | null, entryId: string) =>
@@ -299,7 +299,7 @@ describe('signed heads', () => {
     expect(sizes).toEqual([2, 1])
   })
 
-  it('are sent to webhooks that name them, each address of an organization once, in order', async () => {
+  it('are sent to webhooks that name them, in order, and once to an address', async () => {
     const { id: deploymentId } = at.automation
     const rival = await seedAutomation(at.sql, { organization: 'Rival', slug: 'theirs' })
     const other = await seedAutomation(at.sql, { organization: 'Acme', slug: 'other' })

@@ -106,7 +106,7 @@ describe('the page of the audit', () => {
     ])
   })
 
-  it('leads to receipts, which admins and tokens for settings of the organization get', async () => {
+  it('leads to receipts, which admins and tokens for its settings get', async () => {
     const { sql, app, acme, rival } = platform
     expect(await show('/audit')).not.toContain('Download receipt')
     while ((await appendLeaves(sql)) > 0);

@@ -183,7 +183,7 @@ describe('what is made of runs under a legal hold', () => {
     await expect(removeAutomation(sql, acme.research)).rejects.toThrow('A legal hold keeps cases')
   })
 
-  it('is what has a held text, in a case, a result or an outcome, with the run of that', async () => {
+  it('is what has a held text, in a case, a result or an outcome, with its run', async () => {
     const { sql, acme, rival } = platform
     const runId = await endRun(acme)
     const { setId, byHand, ofRun } = await evaluate(acme, runId)
@@ -253,7 +253,7 @@ describe('what is made of runs under a legal hold', () => {
     expect(done).toEqual({ status: 204 })
   })
 
-  it('is not deleted with a draft or by apply --prune, which says so and does the rest', async () => {
+  it('is not deleted with a draft or by apply --prune, which does the rest', async () => {
     const { sql, acme } = platform
     const runId = await endRun(acme)
     await evaluate(acme, runId, 'Held')
