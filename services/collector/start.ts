@@ -41,6 +41,8 @@ import type { Replica } from './store/replica.ts'
 import { createRedaction } from './otlp/redaction/redaction.ts'
 import type { Redaction } from './otlp/redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createForwarding } from './store/forwarding.ts'
+import type { Forwarding } from './store/forwarding.ts'
 import { createOwnPrices } from './store/own-prices.ts'
 import type { OwnPrices } from './store/own-prices.ts'
 import { createRevoker } from './tokens/revoker.ts'
@@ -121,7 +123,8 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const eraser = createEraser(ddlAddress(config), { cold })
   const revoker = createRevoker(address, revocations)
   const ownPrices = createOwnPrices(address)
-  const owners = { readers, eraser, revoker, ownPrices, cold }
+  const forwarding = createForwarding(address)
+  const owners = { readers, eraser, revoker, ownPrices, forwarding, cold }
   const shared = { ...common, ...owners, prices, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
@@ -169,6 +172,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly eraser: Eraser
   readonly revoker: Revoker
   readonly ownPrices: OwnPrices
+  readonly forwarding: Forwarding
   readonly storage: EventualStorage
 }
 
@@ -247,17 +251,12 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, revoker, ownPrices, prices } = parts
-  const { registry, storage, grpcPort } = parts
+  const { config, log, metrics, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
-      readers,
-      eraser,
-      prices,
-      ownPrices,
-      revoker,
+      ...parts,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
       isDraining: () => parts.health.phase() === 'draining',

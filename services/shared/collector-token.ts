@@ -21,6 +21,7 @@ export const COLLECTOR_SCOPES = [
   'tokens:revoke',
   'prices:write',
   'holds:write',
+  'forwards:write',
 ] as const
 /** Something that a token may allow. */
 export type CollectorScope = (typeof COLLECTOR_SCOPES)[number]

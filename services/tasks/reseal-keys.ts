@@ -22,6 +22,10 @@ import {
 import { createWebhookKeys } from '../platform/webhooks/webhook-keys.ts'
 import type { WebhookKeys } from '../platform/webhooks/webhook-keys.ts'
 import { listSealedWebhookKeys, replaceSealedWebhookKeys } from '../platform/webhooks/webhooks.ts'
+import {
+  listSealedForwardHeaders,
+  replaceSealedForwardHeaders,
+} from '../platform/traces/trace-forwards.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
@@ -37,7 +41,8 @@ interface SecretKeyPair {
 type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
- * Seals the keys of LLM connections, webhooks and triggers, the secrets of crews and repositories,
+ * Seals the keys of LLM connections, webhooks and triggers, the headers of trace forwards, the
+ * secrets of crews and repositories,
  * and what erasures look for, with the current SECRET_KEY_BASE, so that the previous one is no
  * longer needed; the key that signs receipts gets a follower. Safe to run again. Raises
  * `invalid_configuration` without a key, and `conflict` when some open with neither.
@@ -53,7 +58,7 @@ export async function resealKeys(
   const counts = { resealed: 0, current: 0, unreadable: 0 }
   for await (const outcome of resealLlmKeys(sql, current, previous)) counts[outcome] += 1
   const keys = createWebhookKeys(current, previous)
-  for (const of of [WEBHOOKS, TRIGGERS]) {
+  for (const of of [WEBHOOKS, TRIGGERS, FORWARDS]) {
     for await (const outcome of resealWebhookKeys(sql, keys, of)) counts[outcome] += 1
   }
   for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
@@ -92,11 +97,12 @@ async function* resealLlmKeys(
 }
 
 const WEBHOOKS = { list: listSealedWebhookKeys, replace: replaceSealedWebhookKeys }
+const FORWARDS = { list: listSealedForwardHeaders, replace: replaceSealedForwardHeaders }
 const TRIGGERS = { list: listSealedTriggerSecrets, replace: replaceSealedTriggerSecrets }
 
 /**
- * Those of webhooks or triggers. The former key goes along: one that cannot be read is one that is
- * good no more.
+ * Those of webhooks or triggers, and headers of trace forwards. The former key goes along: one that
+ * cannot be read is one that is good no more.
  */
 async function* resealWebhookKeys(
   sql: Database,

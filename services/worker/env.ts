@@ -62,3 +62,6 @@ export const workerEnv = v.object({
 
 /** The variables as a manifest sets them. */
 export type WorkerEnv = EnvOf<typeof workerEnv>
+
+/** The variables as a worker reads them. */
+export type WorkerConfig = v.InferOutput<typeof workerEnv>

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
-import type * as v from 'valibot'
 import { hasDueCrews } from '../platform/crews/crew-leases.ts'
 import { hasDuePulls } from '../platform/crews/source-repositories.ts'
 import { hasDueCases } from '../platform/evaluations/evaluation-queue.ts'
@@ -10,6 +9,7 @@ import { measureBudgets } from '../platform/budgets/budgets.ts'
 import { settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { measureQueue } from '../platform/runs/queue-size.ts'
 import { leaveQueue, putBackRun, takeRuns } from '../platform/runs/run-queue.ts'
+import { measureForwards } from '../platform/traces/forward-queue.ts'
 import { measureOutbox } from '../platform/webhooks/webhook-deliveries.ts'
 import { readerOf } from '../platform/connections/llm-usage.ts'
 import { oauthServiceOf } from '../shared/oauth-service.ts'
@@ -20,7 +20,7 @@ import { openDatabasePing } from '../shared/postgres/ping.ts'
 import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
-import { AppError, toError } from '../shared/errors.ts'
+import { toError } from '../shared/errors.ts'
 import { loadPrices } from '../shared/prices/load-prices.ts'
 import type { Price } from '../shared/prices/price-table.ts'
 import { createLog } from '../shared/log.ts'
@@ -29,11 +29,10 @@ import { createMetrics } from '../shared/http/metrics.ts'
 import { keepConnections } from '../shared/http/post-lines.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
-import type { SpanCount } from '../shared/tracing/span-buffer.ts'
-import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { registerBudgetGauges } from './run/budget-metrics.ts'
 import { workerEnv } from './env.ts'
+import type { WorkerConfig } from './env.ts'
 import { startLoop } from './run/loop.ts'
 import { startEvaluations } from './evaluations/start-evaluations.ts'
 import { startReplays } from './replays/start-replays.ts'
@@ -53,11 +52,12 @@ import { startRetentions } from './start-retentions.ts'
 import { performRun } from './run/perform-run.ts'
 import { shareConnections } from './run/resolve-models.ts'
 import { createProgressWriter } from './run/progress-writer.ts'
-import { createTracing, noTracing } from './run/run-trace.ts'
+import { openTracing } from './run/run-trace.ts'
 import type { Tracing } from './run/run-trace.ts'
 import { openTextRelay } from './run/text-relay.ts'
 import type { TextRelay } from './run/text-relay.ts'
 import { watchBudgets } from './run/watch-budgets.ts'
+import { startForwarding } from './trace-forwards/start-trace-forwards.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /** Every insert calls workers; each look says when to look next. Covers a lost notification. */
@@ -71,8 +71,6 @@ const HTTP_DRAIN_MS = 1000
  * The time that a stop takes beside the drain: the last results, the last traces, the connections.
  */
 const CLOSE_MS = 20_000
-
-type WorkerConfig = v.InferOutput<typeof workerEnv>
 
 /**
  * Starts a worker. Raises `invalid_configuration`; an unavailable database only makes `/health`
@@ -99,7 +97,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
       if (draining) throw new Error('draining')
       await database.ping()
     },
-    queue: () => readQueue(sql),
+    queue: () => inTime('queue', () => measureQueue(sql)),
   })
   const { PORT: port, HOST: host } = config
   const drainMs = config.WORKER_DRAIN_SECONDS * 1000
@@ -145,8 +143,10 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   const models = { readVariable: readerOf(source), oauth: oauthServiceOf(config) }
   const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
   const erasures = startErasures({ config, log, sql })
+  const forwards = startForwarding({ config, sql, log, onForwarded: metrics.forwarded })
   const lanes: readonly Lane[] = [
     ...erasures.lanes,
+    ...forwards.lanes,
     { name: 'webhooks', isDue: hasDueLines, wake: webhooks.wake },
     { name: 'replays', isDue: hasDueReplays, wake: replays.wake },
     { name: 'evaluations', isDue: hasDueCases, wake: evaluations.wake },
@@ -155,7 +155,7 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   return {
     lanes,
     async stop(drainMs: number): Promise<void> {
-      const drained = [webhooks, replays, evaluations].map((each) => each.stop(drainMs))
+      const drained = [webhooks, replays, evaluations, forwards].map((each) => each.stop(drainMs))
       await Promise.all([...drained, retention.stop(), pulls.stop(), erasures.stop()])
     },
   }
@@ -169,15 +169,16 @@ const crewAccess = (config: WorkerConfig) => ({
   pool: keepConnections(),
 })
 
-const readQueue = (sql: Database) =>
-  deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql))
+const inTime = <Size>(name: string, measure: () => Promise<Size>): Promise<Size> =>
+  deadline({ name, timeoutMs: SCRAPE_MS }, measure)
 
 function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
   registerBudgetGauges(registry, () => measureBudgets(sql))
   return createWorkerMetrics(registry, {
     running,
-    queue: () => readQueue(sql),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+    queue: () => inTime('queue', () => measureQueue(sql)),
+    outbox: () => inTime('outbox', () => measureOutbox(sql)),
+    forwards: () => inTime('trace forwards', () => measureForwards(sql)),
   })
 }
 
@@ -271,29 +272,4 @@ function startWork(all: Work & { readonly channel: string }): Loop {
     gatherMs: GATHER_MS,
     log,
   })
-}
-
-function openTracing(
-  { COLLECTOR_URL, COLLECTOR_JWT_SECRET, PLATFORM_VERSION }: WorkerConfig,
-  log: Log,
-  onSpans: (count: SpanCount) => void,
-): Tracing {
-  if (COLLECTOR_URL === undefined) return noTracing
-  if (COLLECTOR_JWT_SECRET === undefined) {
-    throw new AppError(
-      'invalid_configuration',
-      'COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: the collector would refuse every ' +
-        'trace. Set both, or neither.',
-    )
-  }
-  const sender = createSpanSender({
-    service: 'worker',
-    collectorUrl: COLLECTOR_URL,
-    secret: COLLECTOR_JWT_SECRET,
-    version: PLATFORM_VERSION,
-    log,
-    sendsStarts: true,
-    onSpans,
-  })
-  return createTracing(sender)
 }

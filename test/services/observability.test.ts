@@ -85,6 +85,7 @@ function registryOf(service: 'web' | 'worker') {
     running: () => 0,
     queue: async () => ({ due: 0, oldestSeconds: 0, heldBack: 0 }),
     outbox: async () => ({ waiting: 0, oldestSeconds: 0, paused: 0 }),
+    forwards: async () => ({ oldestSeconds: 0, paused: 0 }),
   })
   registerBudgetGauges(registry, async () => ({ warned: 0, exhausted: 0, waitingRuns: 0 }))
   registerCrewMetrics(registry, async () => ({}))
@@ -150,7 +151,7 @@ describe.each(['web', 'worker'] as const)('the metrics of %s', (service) => {
       targets.flatMap(({ expr = '' }) => readQuery(expr).metrics),
     )
     expect(own.filter((name) => !shown.some((one) => one.startsWith(name)))).toEqual([])
-    const manual = ['operate', 'budgets', 'webhooks']
+    const manual = ['operate', 'budgets', 'webhooks', 'forward-traces']
       .map((page) => readFileSync(`docs/${page}.md`, 'utf8'))
       .join('\n')
     const explained = [...own, ...alertsOf(service).map(({ alert }) => alert)]

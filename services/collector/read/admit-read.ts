@@ -50,6 +50,7 @@ function scopeOf(method: string, path: string): CollectorScope {
   if (path.includes('/holds/')) return 'holds:write'
   if (method === 'DELETE') return 'traces:delete'
   if (method !== 'PUT') return 'traces:read'
+  if (path.endsWith('/forwarding')) return 'forwards:write'
   return path.endsWith('/prices') ? 'prices:write' : 'tokens:revoke'
 }
 

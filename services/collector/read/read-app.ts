@@ -18,6 +18,8 @@ import { readSearch, readSpanId, readTraceId, readView, requireNoParameters } fr
 import type { Price } from '../../shared/prices/price-table.ts'
 import { pricedSpans } from './priced-spans.ts'
 import { readSpanView } from './span-view.ts'
+import type { Forwarding } from '../store/forwarding.ts'
+import { addForwarding } from './forward-routes.ts'
 import { addExport } from './export-route.ts'
 import { addTail } from './tail-route.ts'
 import { toByteStream } from '../../shared/http/byte-stream.ts'
@@ -35,6 +37,7 @@ export interface ReadDeps extends AdmitDeps {
   /** Models' prices, for the calls whose sender tells no cost. */
   readonly prices: readonly Price[]
   readonly ownPrices: Pick<OwnPrices, 'replace'>
+  readonly forwarding: Pick<Forwarding, 'declare'>
   readonly revoker: Revoker
   /** True once the collector stops: long answers end then. */
   readonly isDraining: () => boolean
@@ -87,6 +90,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   addTail(app, long)
   addRevocation(app, deps)
   addOwnPrices(app, deps)
+  addForwarding(app, deps)
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -108,13 +112,13 @@ const PLACES =
   `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
   '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
   '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail, /api/prices, /api/mentions, ' +
-  '/api/holds/<id> and /api/revoked-tokens/<id>.'
+  '/api/forwarding, /api/holds/<id> and /api/revoked-tokens/<id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError(
     'method_not_allowed',
     'Only GET is allowed, DELETE for a trace, POST and DELETE for mentions, PUT and DELETE for a ' +
-      'hold, and PUT for prices and a revoked token.',
+      'hold, and PUT for prices, forwarding and a revoked token.',
     {
       headers: { allow: 'GET' },
     },

@@ -19,6 +19,7 @@ export type ReadView =
   | 'holds'
   | 'revoke'
   | 'prices'
+  | 'forwarding'
   | 'span'
   | 'none'
 

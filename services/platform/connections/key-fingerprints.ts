@@ -97,6 +97,7 @@ const SEALED: Readonly<
     ['crew_deployment_variables', 'sealed_value'],
     ['source_repositories', 'sealed_credential'],
     ['source_repositories', 'sealed_webhook_secret'],
+    ['trace_forwards', 'sealed_headers'],
     ['receipt_keys', 'sealed_key'],
     ['erasures', 'sealed'],
   ],

@@ -27,7 +27,7 @@ export interface OutsideNow extends Ruled {
 
 interface Place extends Ruled {
   readonly allowed: AllowedRegions
-  readonly kind: 'llm_connection' | 'connection' | 'webhook'
+  readonly kind: 'llm_connection' | 'connection' | 'webhook' | 'trace_forward'
   readonly id: string
   /** Empty but for an LLM connection. */
   readonly model: string
@@ -41,7 +41,8 @@ interface Running extends Ruled {
 }
 
 /**
- * Lists what is outside now: connections, webhooks, and the versions that automations run.
+ * Lists what is outside now: connections, webhooks, trace forwards, and the versions that
+ * automations run.
  * @default of all organizations that have a rule
  */
 export async function findOutsideNow(
@@ -59,6 +60,9 @@ export async function findOutsideNow(
       union all
       select 'connection', id::text, name, '', region, null
       from oauth_connections where organization_id = o.id
+      union all
+      select 'trace_forward', id::text, name, '', region, null
+      from trace_forwards where organization_id = o.id
       union all
       select 'webhook', w.id::text, substring(w.url from '^[a-z]+://[^/?#]+'), '', w.region,
         d.automation_id

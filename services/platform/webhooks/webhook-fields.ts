@@ -18,11 +18,15 @@ export function readWebhook(
   return { ...fields, url, eventTypes: [...new Set(eventTypes)] }
 }
 
-/** Returns why no message may be sent to an address; undefined: it may. */
-export function webhookAddressProblem(address: string, guard: OutgoingGuard): string | undefined {
+/** Returns why nothing may be sent to an address; undefined: it may. */
+export function webhookAddressProblem(
+  address: string,
+  guard: OutgoingGuard,
+  example = 'https://crm.example.com/webhooks',
+): string | undefined {
   const misspelled = spellingProblem(address)
   if (misspelled !== undefined) {
-    return `The address ${misspelled}, such as https://crm.example.com/webhooks.`
+    return `The address ${misspelled}, such as ${example}.`
   }
   const url = new URL(address)
   const problem = guard.problemOf(url)

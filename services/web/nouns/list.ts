@@ -22,6 +22,7 @@ import { regionRules } from './region-rules.ts'
 import { replays } from './replays.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
+import { traceForwards } from './trace-forwards.ts'
 import { traceTokens } from './trace-tokens.ts'
 import { triggers } from './triggers.ts'
 import { users } from './users.ts'
@@ -49,6 +50,7 @@ export const NOUNS: readonly Resource[] = [
   regionRules,
   staticTokens,
   traceTokens,
+  traceForwards,
   oauthSettings,
   oauthClients,
   members,

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 import type { QueueSize } from '../../platform/runs/queue-size.ts'
+import type { ForwardLag } from '../../platform/traces/forward-queue.ts'
 import type { OutboxSize } from '../../platform/webhooks/webhook-deliveries.ts'
 import type { WebhookAttempt } from '../../platform/webhooks/webhook-outbox.ts'
 import { OUTCOMES } from './ending.ts'
@@ -17,6 +18,7 @@ export interface WorkerMetrics {
   readonly spans: (count: SpanCount) => void
   readonly expired: (count: number) => void
   readonly webhookTried: (attempt: WebhookAttempt) => void
+  readonly forwarded: (spans: { readonly accepted: number; readonly rejected: number }) => void
 }
 
 /** The sources of a worker's gauges. */
@@ -26,6 +28,8 @@ interface MetricSources {
   readonly queue: () => Promise<Pick<QueueSize, 'due' | 'oldestSeconds' | 'heldBack'>>
   /** Asked at each scrape. */
   readonly outbox: () => Promise<OutboxSize>
+  /** Asked at each scrape. */
+  readonly forwards: () => Promise<ForwardLag>
 }
 
 /** The worker's own metrics, each from its first scrape on. */
@@ -66,6 +70,7 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
     spans: countSpans(registry, 'worker'),
     expired: (count) => expired.inc(count),
     webhookTried: countAttempts(registry, sources.outbox),
+    forwarded: countForwarded(registry, sources.forwards),
   }
 }
 
@@ -158,4 +163,39 @@ function countAttempts(
 export function shareWhilePending<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let pending: Promise<Result> | undefined
   return () => (pending ??= call().finally(() => (pending = undefined)))
+}
+
+function countForwarded(
+  registry: Registry,
+  forwards: MetricSources['forwards'],
+): WorkerMetrics['forwarded'] {
+  const registers = [registry]
+  const spans = new Counter({
+    name: 'worker_trace_forward_spans_total',
+    help: 'Spans that were forwarded: accepted, or rejected by the receiver.',
+    labelNames: ['outcome'] as const,
+    registers,
+  })
+  for (const outcome of ['accepted', 'rejected']) spans.inc({ outcome }, 0)
+  const unknown: ForwardLag = { oldestSeconds: Number.NaN, paused: Number.NaN }
+  const measure = shareWhilePending(() => forwards().catch(() => unknown))
+  const gauges = {
+    oldestSeconds: ['worker_trace_forward_oldest_seconds', 'The age of the oldest span that waits'],
+    paused: ['worker_trace_forward_paused', 'Trace forwards that are paused'],
+  } as const
+  for (const key of ['oldestSeconds', 'paused'] as const) {
+    const [name, help] = gauges[key]
+    new Gauge({
+      name,
+      help: `${help}; NaN while the database is unavailable.`,
+      registers,
+      async collect() {
+        this.set((await measure())[key])
+      },
+    })
+  }
+  return ({ accepted, rejected }) => {
+    spans.inc({ outcome: 'accepted' }, accepted)
+    spans.inc({ outcome: 'rejected' }, rejected)
+  }
 }

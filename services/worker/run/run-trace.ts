@@ -5,8 +5,13 @@ import type { CrewEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { KeptEvent } from './call-crew.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../../platform/runs/run-queue.ts'
 import type { Failure } from '../../platform/runs/runs.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
 import { runSpan } from '../../shared/tracing/run-span.ts'
+import type { SpanCount } from '../../shared/tracing/span-buffer.ts'
+import { createSpanSender } from '../../shared/tracing/span-sender.ts'
 import type { SpanSender } from '../../shared/tracing/span-sender.ts'
+import type { WorkerConfig } from '../env.ts'
 import { endSpan, traceCalls } from './call-spans.ts'
 import type { OpenTask, Start } from './call-spans.ts'
 
@@ -157,4 +162,30 @@ function taskAttributes(event: TaskStarted, { id, definition }: RunFacts): Attri
     task_expected_output: expected,
     'input.value': event.description,
   }
+}
+
+/** Opens what the variables ask for. Raises `invalid_configuration` without a secret. */
+export function openTracing(
+  { COLLECTOR_URL, COLLECTOR_JWT_SECRET, PLATFORM_VERSION }: WorkerConfig,
+  log: Log,
+  onSpans: (count: SpanCount) => void,
+): Tracing {
+  if (COLLECTOR_URL === undefined) return noTracing
+  if (COLLECTOR_JWT_SECRET === undefined) {
+    throw new AppError(
+      'invalid_configuration',
+      'COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: the collector would refuse every ' +
+        'trace. Set both, or neither.',
+    )
+  }
+  const sender = createSpanSender({
+    service: 'worker',
+    collectorUrl: COLLECTOR_URL,
+    secret: COLLECTOR_JWT_SECRET,
+    version: PLATFORM_VERSION,
+    log,
+    sendsStarts: true,
+    onSpans,
+  })
+  return createTracing(sender)
 }

@@ -56,6 +56,7 @@ describe('the organization that is asked for', () => {
     'DELETE /mentions': 'traces:delete',
     'PUT /holds/:id': 'holds:write',
     'DELETE /holds/:id': 'holds:write',
+    'PUT /forwarding': 'forwards:write',
     'PUT /prices': 'prices:write',
     'PUT /revoked-tokens/:id': 'tokens:revoke',
   }

@@ -168,6 +168,7 @@ describe('organizations', () => {
         '/api/traces/histogram?crew=crew&interval=1h',
         '/api/usage?by=crew,model,organization',
         '/api/sessions',
+        '/api/forwarding?after=0',
         `/api/export?from=2020-01-01&until=${new Date(NOW + 3_600_000).toISOString()}`,
         TAIL,
       ]

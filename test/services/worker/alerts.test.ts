@@ -32,6 +32,7 @@ describe('the alerts of the workers', () => {
       running: () => 0,
       queue: async () => ({ due: 0, oldestSeconds: 0, heldBack: 0 }),
       outbox: async () => ({ waiting: 0, oldestSeconds: 0, paused: 0 }),
+      forwards: async () => ({ oldestSeconds: 0, paused: 0 }),
     })
     registerBudgetGauges(registry, async () => ({ warned: 2, exhausted: 1, waitingRuns: 3 }))
     registerCrewMetrics(registry, async () => ({ 'Crew has Failed': 2 }))

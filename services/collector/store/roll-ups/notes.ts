@@ -6,7 +6,10 @@ const MAX_NOTES = 500
 const MAX_BYTES = 128 * 1024
 const TRACE_ID_DIGITS = 32
 
-/** The third column is a bytea's text: `\x`, and two digits for each byte. */
+/**
+ * The third column is a bytea's text: `\x`, and two digits for each byte. What is forwarded goes on
+ * in the same statement, with the transaction that the spans have in common with the note.
+ */
 const TAKE_NOTES = `
   with taken as (
     delete from touched_traces where ctid = any (array(
@@ -20,7 +23,12 @@ const TAKE_NOTES = `
       ) as counted
       where bytes_before < ${MAX_BYTES}
     ))
-    returning organization, day, trace_ids, noted_at
+    returning organization, day, trace_ids, noted_at, is_stored, xmin::text::int8 as stored_by
+  ),
+  forwarded as (
+    insert into spans_to_forward (organization, day, trace_ids, noted_at, stored_by)
+    select organization, day, trace_ids, noted_at, stored_by
+    from taken join forwarding using (organization) where is_stored
   )
   select organization, day, trace_ids,
     (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8

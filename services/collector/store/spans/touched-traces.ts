@@ -49,13 +49,14 @@ export function touchedBy({ buffer, rows, dayAt }: TouchingRows): Touched[] {
 
 /** The statement that notes these traces, for the transaction that commits their rows. */
 export const noteTouched = (touched: readonly Touched[]): string => `
-  insert into touched_traces (organization, day, trace_ids)
+  insert into touched_traces (organization, day, trace_ids, is_stored)
   values ${touched.map(valuesOf).join(', ')}`
 
 /** The statement that deletes what this transaction has stored of erased traces. */
 export const removeErased = (touched: readonly Touched[]): string => `
   select remove_erased(organization, day::date, trace_ids::bytea)
-  from (values ${touched.map(valuesOf).join(', ')}) as noted (organization, day, trace_ids)`
+  from (values ${touched.map(valuesOf).join(', ')})
+    as noted (organization, day, trace_ids, is_stored)`
 
 /** A row, as it lies in a buffer. */
 interface PlacedRow {
@@ -99,7 +100,7 @@ function addTraceId(touched: Touched, { bytes, at }: PlacedRow): void {
 
 const valuesOf = ({ day, organization, traceIds, end }: Touched): string =>
   `(${quote(organization.toString())}, '${startOfDay(day).slice(0, 10)}',
-    '\\x${traceIds.toString('hex', 0, end)}')`
+    '\\x${traceIds.toString('hex', 0, end)}', true)`
 
 /**
  * Whether two rows have one trace id and one organization. Compares words: for 16 bytes

@@ -10,6 +10,7 @@ const KINDS: Readonly<Record<OutsideNow['kind'], string>> = {
   llm_connection: 'LLM connection',
   connection: 'Connection',
   webhook: 'Webhook',
+  trace_forward: 'Trace forward',
   version: 'Version',
   source: 'Crew from source',
 }
@@ -43,6 +44,7 @@ export const outsideSection = (outside: readonly OutsideNow[]): Html =>
 
 function pathOf({ kind, id, automationId }: OutsideNow): string {
   if (kind === 'llm_connection') return `/llm-connections/${id}`
+  if (kind === 'trace_forward') return `/trace-forwards/${id}`
   if (kind === 'connection') return `/connections/${id}`
   return `/automations/${automationId}${kind === 'webhook' ? `/webhooks/${id}` : ''}`
 }

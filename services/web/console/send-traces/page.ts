@@ -46,6 +46,10 @@ const tokensSection = (): Html =>
     <div class="card-head"><h2 id="tokens-title">1. Get a token</h2></div>
     <p class="hint">Each program has one of its own, so that it can be deleted alone.</p>
     <p><a class="button primary" href="/trace-tokens">Trace tokens</a></p>
+    <p class="hint">
+      Spans that are stored here can go on to another backend, too:
+      <a href="/trace-forwards">Trace forwards</a>.
+    </p>
   </section>`
 
 const environmentSection = (endpoint: string): Html =>

@@ -1,3 +1,4 @@
+import { createForwarding } from '../../../../services/collector/store/forwarding.ts'
 import { createOwnPrices } from '../../../../services/collector/store/own-prices.ts'
 import { Registry } from 'prom-client'
 import { createAuthorization } from '../../../../services/collector/tokens/authorization.ts'
@@ -26,6 +27,7 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
   const revocations = createRevocations()
   const revoker = createRevoker(address, revocations)
   const ownPrices = createOwnPrices(address)
+  const forwarding = createForwarding(address)
   const { routes } = createReadApp({
     authorize: createAuthorization({
       secrets: [SECRET],
@@ -38,6 +40,7 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
     eraser,
     revoker,
     ownPrices,
+    forwarding,
     prices: [],
     metrics: createCollectorMetrics(registry),
     readMetrics: createReadMetrics(registry),
@@ -46,6 +49,7 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
     isDraining: () => false,
   })
   await Promise.all([readers.close(), eraser.close(), revoker.close(), ownPrices.close()])
+  await forwarding.close()
   return routes.filter(({ method }) => method !== 'ALL')
 }
 

@@ -197,6 +197,12 @@ const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const VARIABLE = { name: 'KEY', secret_value: PASSWORD }
 const GIT = { url: 'https://git.test/acme/crew.git', ref: 'main', token: API_KEY }
 const ALERT = { name: 'Fails', watches: 'failure_share', threshold: '20' }
+const FORWARD = {
+  name: 'Langfuse',
+  endpoint: 'https://otlp.example.com',
+  headers: 'authorization=Bearer%20hidden-header',
+  share: '100',
+}
 const ALERT_FORM = { ...ALERT, window: '1h', for_minutes: '0', minimum: '1' }
 const ALERT_BY_API = { ...ALERT, threshold: 20 }
 const ERASURE = { name: 'Request 7', kind: 'text', value: 'ada@example.com' }
@@ -322,6 +328,16 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /designer/v2/prices': json('POST', PRICE_BY_API),
   'PUT /designer/v2/prices/:priceId': json('PUT', { ...PRICE_BY_API, input: 3 }),
   'DELETE /designer/v2/prices/:priceId': json('DELETE'),
+  'POST /trace-forwards': form(FORWARD),
+  'POST /trace-forwards/:traceForwardId': form({ ...FORWARD, share: '50' }),
+  'POST /trace-forwards/:traceForwardId/pause': form(),
+  'POST /trace-forwards/:traceForwardId/resume': form(),
+  'POST /trace-forwards/:traceForwardId/delete': form(),
+  'POST /designer/v2/trace-forwards': json('POST', { ...FORWARD, share: 20 }),
+  'PUT /designer/v2/trace-forwards/:traceForwardId': json('PUT', { ...FORWARD, share: 30 }),
+  'POST /designer/v2/trace-forwards/:traceForwardId/pause': json('POST'),
+  'POST /designer/v2/trace-forwards/:traceForwardId/resume': json('POST'),
+  'DELETE /designer/v2/trace-forwards/:traceForwardId': json('DELETE'),
   'POST /alerts': form(ALERT_FORM),
   'POST /alerts/:alertId': form({ ...ALERT_FORM, name: 'Fails often' }),
   'POST /alerts/:alertId/silence': form(),
@@ -789,6 +805,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   triggerId: () => firstOf(platform.sql`select id from triggers`),
   workloadRuleId: () => firstOf(platform.sql`select id from workload_rules`),
+  traceForwardId: () => firstOf(platform.sql`select id from trace_forwards`),
   alertId: () => firstOf(platform.sql`select id from alerts`),
   priceId: () => firstOf(platform.sql`select id from model_prices`),
   legalHoldId: () => firstOf(platform.sql`select id from legal_holds`),
@@ -896,7 +913,8 @@ describe('the audit', () => {
     expect(silent).toEqual([])
     const [{ all }] = await sql<[{ all: string }]>`
       select json_agg(e)::text as all from audit_entries e`
-    for (const secret of [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']) {
+    const secrets = [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']
+    for (const secret of [...secrets, 'hidden-header']) {
       expect(all).not.toContain(secret)
     }
   }, 300_000)

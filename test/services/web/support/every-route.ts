@@ -76,6 +76,10 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
     returning token_id as trace_token`
+  const [{ traceForward }] = await sql<[{ traceForward: string }]>`
+    insert into trace_forwards (organization_id, name, endpoint, share)
+    values (${organizationId}, 'Phoenix', 'https://otlp.example.com', 100)
+    returning id as trace_forward`
   const [{ note }] = await sql<[{ note: string }]>`
     insert into trace_notes (organization_id, trace_id, author_id, note)
     values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
@@ -101,6 +105,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     number: 1,
     staticTokenId: ids.token,
     traceTokenId: traceToken,
+    traceForwardId: traceForward,
     oauthClientId: acme.research.automationId,
     ownCrewId: ownCrew.replace('/automations/', ''),
     environmentVariableId: variable,

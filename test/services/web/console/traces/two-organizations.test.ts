@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   listTraceFilters,
   saveTraceFilter,
 } from '../../../../../services/platform/traces/trace-filters.ts'
+import { createTraceForward } from '../../../../../services/platform/traces/trace-forwards.ts'
 import { recordTraceToken } from '../../../../../services/platform/traces/trace-tokens.ts'
 import type { KeyValue, OtlpSpan } from '../../../collector/support/otlp.ts'
 import { few } from '../../../../support/long.ts'
@@ -42,6 +44,7 @@ describe('two organizations', () => {
   const others = freshTraceId()
   let filterId = 0
   let traceTokenId: string
+  const traceForwardId = randomUUID()
 
   beforeAll(async () => {
     traced = await openTracedApp()
@@ -58,6 +61,10 @@ describe('two organizations', () => {
     const token = { name: 'token acmesecret', scope: 'traces:write', days: 9 } as const
     const ofOwner = { organizationId: acme.organizationId, createdBy: acme.userId }
     ;({ id: traceTokenId } = await recordTraceToken(sql, { ...token, ...ofOwner }))
+    const forward = { name: 'forward acmesecret', endpoint: 'https://acmesecret.example.com' }
+    const rest = { share: 100, region: null, sealedHeaders: null }
+    const key = { id: traceForwardId, organizationId: acme.organizationId }
+    await createTraceForward(sql, { ...key, ...forward, ...rest })
   })
 
   afterAll(() => traced.close())
@@ -72,6 +79,7 @@ describe('two organizations', () => {
       spanId: [idOf(1)],
       id: [String(filterId)],
       traceTokenId: [traceTokenId],
+      traceForwardId: [traceForwardId],
     }
     const filled = [...new Set(mounted.map(({ path }) => path))].flatMap((path) => {
       let all = [path]

@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto'
+import { html } from 'hono/html'
+import * as v from 'valibot'
+import { requireRegion } from '../../platform/connections/regions.ts'
+import type { Organization } from '../../platform/people/organizations.ts'
+import {
+  checkEndpoint,
+  createTraceForward,
+  deleteTraceForward,
+  findTraceForward,
+  FORWARD_LENGTHS,
+  listTraceForwards,
+  pauseTraceForward,
+  readForwardHeaders,
+  resumeTraceForward,
+  TRACE_FORWARDS_MAX,
+  updateTraceForward,
+} from '../../platform/traces/trace-forwards.ts'
+import type { TraceForward, TraceForwardFields } from '../../platform/traces/trace-forwards.ts'
+import { createWebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
+import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
+import { whole } from '../../shared/whole.ts'
+import { integer, moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
+import { absoluteTime } from '../console/frame/format.ts'
+import { number, secret, text } from '../resources/controls.ts'
+import { field, resource } from '../resources/declaration.ts'
+import type { Call, State } from '../resources/declaration.ts'
+import { nameText } from './name-text.ts'
+import { organization } from './organization.ts'
+import { region } from './region.ts'
+
+const { name: NAME_MAX, endpoint: ENDPOINT_MAX, headers: HEADERS_MAX } = FORWARD_LENGTHS
+const upTo = (max: number) =>
+  v.pipe(v.string('must be a text'), v.maxLength(max, `must have at most ${max} characters`))
+
+const fields = {
+  name: field(nameText(NAME_MAX), {
+    label: 'Name',
+    control: text({ max: NAME_MAX }),
+    example: 'Langfuse',
+  }),
+  endpoint: field(upTo(ENDPOINT_MAX), {
+    label: 'Endpoint',
+    hint: 'The base of an OTLP endpoint; /v1/traces is added to it.',
+    control: text({ max: ENDPOINT_MAX, isMono: true, type: 'url' }),
+    example: 'https://cloud.langfuse.com/api/public/otel',
+  }),
+  headers: field(v.optional(upTo(HEADERS_MAX)), {
+    label: 'Headers',
+    hint:
+      'As in OTEL_EXPORTER_OTLP_HEADERS: name=value with commas between, values percent-encoded. ' +
+      'Stored encrypted and never shown again. Those that are stored stay while they go to the ' +
+      'same origin.',
+    control: secret({ max: HEADERS_MAX }),
+  }),
+  share: field(v.optional(whole(1, 100), 100), {
+    label: 'Share in percent',
+    hint: 'Of 100 traces so many, by their ids: whole traces',
+    control: number({ max: 100 }),
+    example: 100,
+  }),
+  region,
+}
+
+type Given = TraceForwardFields & { readonly headers?: string | undefined }
+
+/** Addresses that the committed spans of an organization are forwarded to. */
+export const traceForwards = resource<Organization, Given, TraceForward, typeof fields>({
+  kind: 'trace_forward',
+  id: 'uuid',
+  under: organization('/traces', [{ path: '/traces', name: 'Traces' }]),
+  most: TRACE_FORWARDS_MAX,
+  fields,
+  values: ({ name, endpoint, share, region: place, headers }) => ({
+    name,
+    endpoint,
+    headers,
+    share,
+    region: place,
+  }),
+  facts: {
+    created_at: [moment, ({ createdAt }) => createdAt],
+    has_headers: [{ type: 'boolean' }, ({ hasHeaders }) => hasHeaders],
+    began_at: [
+      say(perhapsMoment, 'Spans that are committed from then on are forwarded; null: not yet.'),
+      ({ beganAt }) => beganAt,
+    ],
+    forwarded: [say(integer, 'Spans that the receiver took.'), (row) => row.forwarded],
+    rejected: [
+      say(integer, 'Spans that the receiver did not take of what it answered for.'),
+      (row) => row.rejected,
+    ],
+    waiting_since: [
+      say(perhapsMoment, 'The commit of the oldest span that waits, as of the last look.'),
+      (row) => row.waitingSince,
+    ],
+    failing_since: [
+      say(perhapsMoment, 'The first failure since spans were last accepted.'),
+      (row) => row.failingSince,
+    ],
+    problem: [
+      say(nullable('string'), 'Why the last try failed, or what the receiver said.'),
+      (row) => row.problem,
+    ],
+    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), (row) => row.pausedAt],
+    pause_reason: [
+      say(nullable('string'), 'Why the platform paused it; null: a person did.'),
+      (row) => row.pauseReason,
+    ],
+  },
+  rights: { read: 'viewer', change: 'admin' },
+  scope: 'settings',
+  verbs: {
+    list: ({ sql, owner }) => listTraceForwards(sql, owner.id),
+    find: ({ sql, owner }, id) => findTraceForward(sql, { id, organizationId: owner.id }),
+    async read({ sql, owner, deps: { config } }, { name, ...given }) {
+      await requireRegion(sql, owner.id, given)
+      const guard = createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config))
+      checkEndpoint(given.endpoint, guard)
+      readForwardHeaders(given.headers ?? '')
+      return { ...given, name: name.trim() }
+    },
+    async create(call, { headers = '', ...given }) {
+      const key = { id: randomUUID(), organizationId: call.owner.id }
+      const sealedHeaders = seal(call, key.id, headers)
+      return { row: await createTraceForward(call.sql, { ...key, ...given, sealedHeaders }) }
+    },
+    change(call, row, { headers, ...given }) {
+      const sealedHeaders = headers === undefined ? undefined : seal(call, row.id, headers)
+      return updateTraceForward(call.sql, row, { ...given, sealedHeaders })
+    },
+    remove: ({ sql }, row) => deleteTraceForward(sql, row),
+  },
+  actions: {
+    pause: {
+      text: 'Pause',
+      past: 'paused',
+      done: 'The forward is paused. Spans wait meanwhile, for as long as traces are kept.',
+      undo: 'resume',
+      isOffered: ({ pausedAt }) => pausedAt === null,
+      does: ({ sql }, row) => pauseTraceForward(sql, row),
+    },
+    resume: {
+      text: 'Resume',
+      past: 'resumed',
+      done: 'The forward is resumed. The spans that wait are being sent.',
+      undo: 'pause',
+      isOffered: ({ pausedAt }) => pausedAt !== null,
+      does: ({ sql }, row) => resumeTraceForward(sql, row),
+    },
+  },
+  words: {
+    about: 'A trace forward sends the spans of your organization on to another backend, as OTLP.',
+    icon: 'link',
+    form: 'Settings',
+    saved: 'The forward is saved. Spans that wait go to this address as well.',
+    deleted: 'The trace forward is deleted.',
+    deletes: 'Spans that wait are not sent any more. The traces here stay.',
+  },
+  name: ({ name }) => name,
+  state: stateOf,
+  columns: [
+    { title: 'Name', cell: ({ name }) => html`<span class="break">${name}</span>` },
+    {
+      title: 'Endpoint',
+      className: 'row-wide',
+      cell: ({ endpoint }) => html`<span class="mono break">${endpoint}</span>`,
+    },
+    { title: 'Share', className: 'quiet wide', cell: ({ share }) => `${share} %` },
+    { title: 'Spans sent', className: 'quiet wide', cell: ({ forwarded }) => `${forwarded}` },
+  ],
+  proposes: async () => ({ share: 100 }),
+})
+
+const seal = ({ deps, owner }: Call<Organization>, id: string, headers: string): Buffer | null =>
+  headers.trim() === ''
+    ? null
+    : createWebhookKeys(deps.config.SECRET_KEY_BASE).seal(headers, { id, deploymentId: owner.id })
+
+function stateOf(forward: TraceForward): State {
+  const { pausedAt, pauseReason, failingSince, problem, waitingSince, beganAt, rejected } = forward
+  const behind = waitingSince === null ? '' : ` Spans since ${absoluteTime(waitingSince)} wait.`
+  if (pausedAt) {
+    const why = pauseReason ?? 'A member paused it.'
+    return ['idle', 'paused', `Nothing is sent since ${absoluteTime(pausedAt)}. ${why}${behind}`]
+  }
+  if (failingSince) {
+    const since = `Nothing was accepted since ${absoluteTime(failingSince)}.`
+    return ['bad', 'failing', `${since} ${problem ?? ''}${behind} It is tried again.`]
+  }
+  if (beganAt === null) return ['idle', 'starting']
+  if (waitingSince) return ['good', 'behind', `${behind.trim()} They are being sent.`]
+  if (rejected === 0) return ['good', 'active']
+  return ['good', 'active', `The receiver did not take ${rejected} spans. ${problem ?? ''}`]
+}
