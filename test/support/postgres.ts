@@ -9,6 +9,12 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
+/**
+ * Connections at the most of what a test file asks its database with: each takes some 15 ms of a
+ * core, and as long again until it knows the tables and has planned the statements.
+ */
+export const POOL_SIZE = 4
+
 /** A database of its own for a test file: empty, or cloned from one that is migrated. */
 export async function createDatabase(
   template: 'empty' | 'platform' | 'collector' = 'empty',
@@ -25,8 +31,11 @@ export async function createDatabase(
   }
 }
 
+/** Of this worker's files: a connection takes as much work as half of a database. */
+let admin: postgres.Sql | undefined
+
+/** Opens the connection with the first statement; it closes by itself, and opens again. */
 async function asAdmin(url: string, statement: string): Promise<void> {
-  const admin = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} })
+  admin ??= postgres(url, { max: 1, fetch_types: false, idle_timeout: 30, onnotice: () => {} })
   await admin.unsafe(statement)
-  await admin.end()
 }

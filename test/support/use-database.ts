@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import type { Database } from '../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../services/shared/postgres/address.ts'
-import { createDatabase } from './postgres.ts'
+import { createDatabase, POOL_SIZE } from './postgres.ts'
 import type { TestDatabase } from './postgres.ts'
 
 /** The migrated database of a test file, which is there once its hooks and tests run. */
@@ -17,7 +17,7 @@ export function useDatabase(pool: { max?: number } = {}): OpenDatabase {
   let sql: Database
   beforeAll(async () => {
     database = await createDatabase('platform')
-    sql = connectDatabase(parseAddress(database.url), { name: 'test', ...pool })
+    sql = connectDatabase(parseAddress(database.url), { name: 'test', max: POOL_SIZE, ...pool })
   })
   afterAll(async () => {
     await sql.end()

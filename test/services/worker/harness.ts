@@ -17,7 +17,7 @@ import type { CrewDefinition } from '../../../services/platform/definitions/crew
 import { definition } from '../../support/crew.ts'
 import { startFakeModel } from '../crew/fake-model.ts'
 import { seedAutomation } from '../../support/platform.ts'
-import { createDatabase } from '../../support/postgres.ts'
+import { createDatabase, POOL_SIZE } from '../../support/postgres.ts'
 
 export const SECRET_KEY_BASE = 'secret-key-base-'.repeat(4)
 export const COLLECTOR_SECRET = 'collector-secret-'.repeat(4)
@@ -26,7 +26,7 @@ export const silent = createLog({ name: 'test', level: 'silent' })
 /** A database with one deployed crew, and what tests of the worker do with it. */
 export async function openPlatform() {
   const database = await createDatabase('platform')
-  const sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+  const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: POOL_SIZE })
   const automation = await seedAutomation(sql, { organization: 'Acme', slug: 'research' })
   const running: Service[] = []
   const own = async (starting: Promise<Service>): Promise<Service> => {

@@ -1,7 +1,9 @@
 import { copyFile, mkdir, mkdtemp, readFile, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { randomBytes } from 'node:crypto'
+import crypto, { randomBytes, scryptSync } from 'node:crypto'
+import type { BinaryLike, ScryptOptions } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLlmKeys } from '../../../../services/platform/connections/llm-keys.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
@@ -43,7 +45,32 @@ let restored: ReturnType<typeof elsewhere>
 /** The one that the first test makes. */
 let first: string
 
+type WithOptions = [
+  password: BinaryLike,
+  salt: BinaryLike,
+  length: number,
+  options: ScryptOptions,
+  done: (error: Error | null, key: Buffer) => void,
+]
+
+/**
+ * Lets scrypt derive each key once. Each task derives those that it needs, as a process of its own
+ * does, which is a third of a second of a core, and most of what these tests would take.
+ */
+function deriveOnce(): void {
+  const keys = new Map<string, Buffer>()
+  const derive = (...[password, salt, length, options, done]: WithOptions): void => {
+    const name = JSON.stringify([password, salt, length, options])
+    const key = keys.get(name) ?? scryptSync(password, salt, length, options)
+    keys.set(name, key)
+    done(null, key)
+  }
+  vi.spyOn(crypto, 'scrypt').mockImplementation(derive)
+  syncBuiltinESMExports()
+}
+
 beforeAll(async () => {
+  deriveOnce()
   restored = elsewhere()
   traces = await createHarness()
   directory = await mkdtemp(join(tmpdir(), 'backups-'))
@@ -62,6 +89,8 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
+  vi.mocked(crypto.scrypt).mockRestore()
+  syncBuiltinESMExports()
   await traces.stop()
   for (const name of made) await main.sql.unsafe(`drop database if exists ${name} with (force)`)
 })

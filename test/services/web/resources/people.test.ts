@@ -7,7 +7,7 @@ import type { OrganizationRole } from '../../../../services/platform/people/memb
 import { ensureUser } from '../../../../services/platform/people/users.ts'
 import { signInAs } from '../support/every-route.ts'
 import { askAs } from '../support/forms.ts'
-import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
+import { BASE_URL, openPlatform, readObject, withMembers } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 
 const MEMBERS = '/designer/v2/members'
@@ -19,7 +19,7 @@ let grace: number
 
 beforeAll(async () => {
   const opened = await openPlatform()
-  platform = { ...opened, app: opened.appAt(BASE_URL, { TRUSTED_PROXIES: '1' }) }
+  platform = withMembers(opened, { app: opened.appAt(BASE_URL, { TRUSTED_PROXIES: '1' }) })
 })
 afterAll(() => platform.close())
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import type { TokenLimits } from '../../../../services/platform/automations/token-limits.ts'
-import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
+import { BASE_URL, openPlatform, readObject, withMembers } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 
 const DAY_MS = 86_400_000
@@ -10,7 +10,7 @@ let platform: Platform
 
 beforeAll(async () => {
   const opened = await openPlatform()
-  platform = { ...opened, app: opened.appAt(BASE_URL, { TRUSTED_PROXIES: '1' }) }
+  platform = withMembers(opened, { app: opened.appAt(BASE_URL, { TRUSTED_PROXIES: '1' }) })
 })
 
 afterAll(() => platform.close())

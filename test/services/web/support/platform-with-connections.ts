@@ -2,7 +2,7 @@ import { start as startOauth } from '../../../../services/oauth/start.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { startIdentityProvider } from '../../../support/identity-provider.ts'
 import type { Decision } from '../../../support/identity-provider.ts'
-import { openPlatform } from './platform.ts'
+import { openPlatform, withMembers } from './platform.ts'
 import type { SignedInUser } from './platform.ts'
 
 export const API_KEY = 'an-api-key-of-at-least-thirty-two-characters'
@@ -114,8 +114,7 @@ export async function openPlatformWithConnections(options: ConnectionsOptions = 
     ...fields,
   })
 
-  return {
-    ...platform,
+  return withMembers(platform, {
     app,
     idp,
     oauth,
@@ -148,5 +147,5 @@ export async function openPlatformWithConnections(options: ConnectionsOptions = 
       await idp.stop()
       await platform.close()
     },
-  }
+  })
 }

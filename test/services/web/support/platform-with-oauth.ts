@@ -7,7 +7,7 @@ import { start } from '../../../../services/web/start.ts'
 import type { MeteredService } from '../../../../services/shared/http/metrics.ts'
 import { createSigningKey, signToken, startKeyServer } from '../../../support/key-server.ts'
 import type { KeyServer, SigningKey } from '../../../support/key-server.ts'
-import { BASE_URL, openPlatform, environment } from './platform.ts'
+import { BASE_URL, openPlatform, environment, withMembers } from './platform.ts'
 import type { Tenant, Platform } from './platform.ts'
 
 export const CLIENT = 'crm-client'
@@ -75,8 +75,7 @@ export async function openPlatformWithOauth(otherOrigins: readonly string[] = []
   const service = await serve()
   await configure(platform, platform.acme, settingsFor(idp.issuer))
   await bind(platform, platform.acme, CLIENT)
-  return {
-    ...platform,
+  return withMembers(platform, {
     platform,
     idp,
     key,
@@ -91,7 +90,7 @@ export async function openPlatformWithOauth(otherOrigins: readonly string[] = []
       await idp.stop()
       await platform.close()
     },
-  }
+  })
 }
 
 /** A good token with some claims changed; `undefined` removes one. */

@@ -3,7 +3,7 @@ import { start } from '../../../../services/web/start.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { startIdentityProvider } from '../../../support/identity-provider.ts'
 import type { Decision } from '../../../support/identity-provider.ts'
-import { openPlatform, environment } from './platform.ts'
+import { openPlatform, environment, withMembers } from './platform.ts'
 
 export const CLIENT_SECRET = 'the-secret-of-the-platform'
 
@@ -54,8 +54,7 @@ export async function openPlatformWithOidc(options: PlatformWithOidcOptions = {}
   }
   const log = createLog({ name: 'web', destination })
   const service = await start(env, { log, lingerMs: 0 })
-  return {
-    ...platform,
+  return withMembers(platform, {
     baseUrl,
     idp,
     claimsOf,
@@ -68,7 +67,7 @@ export async function openPlatformWithOidc(options: PlatformWithOidcOptions = {}
       await idp.stop()
       await platform.close()
     },
-  }
+  })
 }
 
 /**

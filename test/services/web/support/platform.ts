@@ -14,7 +14,7 @@ import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { readEnv } from '../../../../services/shared/env.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { deployAutomation } from '../../../support/platform.ts'
-import { createDatabase } from '../../../support/postgres.ts'
+import { createDatabase, POOL_SIZE } from '../../../support/postgres.ts'
 import { checkAnswers } from './described-answers.ts'
 
 export const BASE_URL = 'http://platform.test'
@@ -51,7 +51,7 @@ export const environment = (databaseUrl: string, baseUrl = BASE_URL) => ({
 /** A database with two organizations that have the same automations, and the app over it. */
 export async function openPlatform(passwordHash: string | null = null) {
   const database = await createDatabase('platform')
-  const sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+  const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: POOL_SIZE })
   const acme = await createTenant(sql, 'acme', passwordHash)
   const rival = await createTenant(sql, 'rival', passwordHash)
   const lines: Record<string, unknown>[] = []
@@ -94,6 +94,20 @@ export async function openPlatform(passwordHash: string | null = null) {
       await database.drop()
     },
   }
+}
+
+/**
+ * A platform with other members. A spread would ask for its app, and so make one that no test has
+ * a use for.
+ */
+export function withMembers<Base extends object, More extends object>(
+  base: Base,
+  more: More,
+): Omit<Base, keyof More> & More {
+  const members = { ...Object.getOwnPropertyDescriptors(base) }
+  Object.assign(members, Object.getOwnPropertyDescriptors(more))
+  // Which the compiler does not see of descriptors.
+  return Object.defineProperties({}, members) as Omit<Base, keyof More> & More
 }
 
 async function openSession(sql: Database, userId: number): Promise<SignedInUser> {

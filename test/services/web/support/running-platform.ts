@@ -7,7 +7,7 @@ import { crewToken } from '../../../../services/shared/crew-token.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { start as startWorker } from '../../../../services/worker/start.ts'
 import { startFakeModel } from '../../crew/fake-model.ts'
-import { environment, openPlatform, SECRET } from './platform.ts'
+import { environment, openPlatform, SECRET, withMembers } from './platform.ts'
 
 const log = createLog({ name: 'test', level: 'silent' })
 
@@ -31,8 +31,7 @@ export async function openRunningPlatform(origins: Record<string, string> = {}) 
   await bringOnline('runner', { OPENAI_BASE_URL: model.baseUrl, ...origins })
   const env = { ...environment(platform.url), WORKER_DRAIN_SECONDS: '0' }
   running.push(await startWorker(env, { log }))
-  return {
-    ...platform,
+  return withMembers(platform, {
     model,
     bringOnline,
     /** Stops with the platform. */
@@ -41,5 +40,5 @@ export async function openRunningPlatform(origins: Record<string, string> = {}) 
       for (const service of running.toReversed()) await service.stop()
       await platform.close()
     },
-  }
+  })
 }

@@ -2,7 +2,7 @@ import { openTraces } from '../../../../services/web/traces/trace-reader.ts'
 import { openTraceTokens } from '../../../../services/web/traces/trace-tokens.ts'
 import { createHarness, SECRET } from '../../collector/support/harness.ts'
 import type { Harness } from '../../collector/support/harness.ts'
-import { BASE_URL, openPlatform } from './platform.ts'
+import { BASE_URL, openPlatform, withMembers } from './platform.ts'
 import type { Platform, SignedInUser } from './platform.ts'
 
 /** The pages about sending traces, over a real collector and without a browser. */
@@ -38,7 +38,7 @@ export async function openSendTraces(): Promise<SendTraces> {
       headers: { cookie },
     })
   return {
-    platform: { ...platform, app },
+    platform: withMembers(platform, { app }),
     collector,
     get,
     post,
