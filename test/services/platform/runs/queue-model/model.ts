@@ -75,14 +75,20 @@ export function bringBackLost(model: Model): void {
   }
 }
 
-interface Start {
-  readonly lease: Lease
+/** What a take may do that others may not. */
+export interface Liberties {
   /** A crash gave back an earlier run of its automation. */
   readonly mayOvertake?: boolean
+  /** A worker of before does not count what is only to be given up. */
+  readonly isFormer?: boolean
+}
+
+interface Start extends Liberties {
+  readonly lease: Lease
 }
 
 /** Starts a run; raises an error if it must not start, or has started before. */
-export function start(model: Model, { lease, mayOvertake = false }: Start): void {
+export function start(model: Model, { lease, mayOvertake = false, isFormer }: Start): void {
   const { id } = lease
   const run = model.runs.get(id)
   if (!run) throw new Error('a run was taken that nobody queued')
@@ -93,7 +99,9 @@ export function start(model: Model, { lease, mayOvertake = false }: Start): void
   }
   if (run.place > first.place && !mayOvertake)
     throw new Error('a run overtook another one of its automation')
-  if (roomOf(model, line) === 0) throw new Error('an automation exceeds its limit')
+  const lost = runsOf(model, 'running').filter((each) => each.line === line.id && each.isLost)
+  const running = runningOf(model, line) - (isFormer ? lost.length : 0)
+  if (running >= (line.limit ?? Infinity)) throw new Error('an automation exceeds its limit')
   Object.assign(run, { state: 'running', lease, isLost: false })
 }
 

@@ -4,16 +4,16 @@ import { takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import type { Lease } from '../../../../../services/platform/runs/run-queue.ts'
 import type { Database, Transaction } from '../../../../../services/shared/postgres/database.ts'
 import { bringBackLost, checkTurns, roomOfAll, start } from './model.ts'
-import type { Model, ModelRun } from './model.ts'
+import type { Liberties, Model, ModelRun } from './model.ts'
 import { crash, step } from './step.ts'
 import { takeAsBefore, takeInTurn } from './take-as-before.ts'
 
 type Taken = Lease & { readonly deploymentId: number }
 
-function startAll(model: Model, taken: readonly Taken[], mayOvertake = false): ModelRun[] {
+function startAll(model: Model, taken: readonly Taken[], liberties: Liberties = {}): ModelRun[] {
   const places = new Map([...model.runs.values()].map(({ id, place }) => [id, place]))
   for (const lease of taken.toSorted((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0))) {
-    start(model, { lease, mayOvertake })
+    start(model, { lease, ...liberties })
   }
   return taken.flatMap(({ id }) => model.runs.get(id) ?? [])
 }
@@ -35,7 +35,7 @@ const takeTogether = (limits: readonly number[], former: readonly number[]) =>
       ...limits.map((limit) => takeRuns(sql, limit)),
       ...former.map((limit) => takeAsBefore(sql, limit)),
     ])
-    startAll(model, all.flat())
+    startAll(model, all.flat(), { isFormer: former.length > 0 })
   })
 
 type Take = (sql: Database, limit: number) => Promise<readonly Taken[]>
@@ -62,10 +62,10 @@ const takeDuring = ({ first, isFormer, crashes, ...second }: Overlap) =>
       return taken
     }
     if (crashes) await crash(sql, take)
-    else startAll(model, await sql.begin(take))
+    else startAll(model, await sql.begin(take), { isFormer })
     const room = roomOfAll(model)
     const taken = await other
-    startAll(model, taken, crashes)
+    startAll(model, taken, { mayOvertake: crashes, isFormer: second.take !== takeRuns })
     if (crashes || isFormer || second.take !== takeRuns) return
     expect(taken).toHaveLength(Math.min(room, second.limit))
   })
