@@ -22,9 +22,11 @@ interface FormField {
 function questionsOf({ parameters, question }: AskedCall) {
   const read = v.safeParse(answers, parameters)
   if (!read.success) return undefined
+  // A key may be any word, such as one that all objects inherit.
+  const messages = new Map(Object.entries(question?.messages ?? {}))
   return Object.entries(read.output.properties).map(([key, { properties, required }], at) => ({
     key,
-    message: question?.messages[key] ?? '',
+    message: messages.get(key) ?? '',
     fields: Object.entries(properties).map(([name, field], place): FormField => ({
       name: `answer.${at}.${place}`,
       key: name,
