@@ -8,7 +8,7 @@ const fs = require('node:fs')
 const { createRequire } = require('node:module')
 const path = require('node:path')
 const { pathToFileURL } = require('node:url')
-const { constants, Script } = require('node:vm')
+const { Script } = require('node:vm')
 
 const root = path.dirname(__dirname)
 const file = path.resolve(process.argv.splice(2, 1)[0])
@@ -67,6 +67,8 @@ const OPTIONS = {
   // Of an ES module only what is used is bundled.
   mainFields: ['module', 'main'],
   format: 'cjs',
+  // What V8 has kept of a script cannot import on Node 20; it can require.
+  supported: { 'dynamic-import': false },
   logLevel: 'warning',
   metafile: true,
   plugins: [sourceUrls],
@@ -113,11 +115,7 @@ function run() {
   const known = changedAt(compiled) === undefined ? undefined : fs.readFileSync(compiled)
   const script = new Script(
     `(function (exports, require, module, __filename, __dirname) {${code}\n})`,
-    {
-      filename: bundle,
-      cachedData: known,
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    },
+    { filename: bundle, cachedData: known },
   )
   if (known === undefined || script.cachedDataRejected) keepLater(compiled, script)
   const module = { exports: {} }

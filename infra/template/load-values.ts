@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { extname, resolve } from 'node:path'
+import { compileFunction } from 'node:vm'
 import { isObject } from './json.ts'
 import { readYaml } from './read-yaml.ts'
 
@@ -31,19 +33,23 @@ async function importModule(path: string): Promise<unknown> {
     bundle: true,
     packages: 'external',
     platform: 'node',
-    format: 'esm',
+    // Programs that V8 has kept cannot import what they did not know.
+    format: 'cjs',
     write: false,
     logLevel: 'silent',
   }).catch((cause: unknown) => {
     throw new Error(`${path}: ${messageOf(cause)}`, { cause })
   })
   const code = outputFiles[0]?.text ?? ''
-  const url = `data:text/javascript,${encodeURIComponent(code)}`
-  const module: unknown = await import(url).catch((cause: unknown) => {
+  const module: { exports: unknown } = { exports: {} }
+  try {
+    const run = compileFunction(code, ['exports', 'require', 'module'], { filename: path })
+    run(module.exports, createRequire(resolve(path)), module)
+  } catch (cause) {
     throw new Error(`${path}: ${messageOf(cause)}`, { cause })
-  })
-  const [exported, ...others] =
-    typeof module === 'object' && module !== null ? Object.values(module) : []
+  }
+  const { exports } = module
+  const [exported, ...others] = isObject(exports) ? Object.values(exports) : []
   if (!isObject(exported) || others.length > 0) {
     throw new Error(`${path}: a module of values exports exactly one object`)
   }

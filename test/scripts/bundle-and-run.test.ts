@@ -9,9 +9,9 @@ const run = (...args: readonly string[]): string =>
   )
 
 describe('a program that runs from its bundle', () => {
-  it('has its texts in every alphabet, when it is bundled and from what V8 kept', () => {
+  it('has its texts and its imports, when it is bundled and from what V8 kept', () => {
     const texts = 'plain … – ä 日本 🙂\ntagged … – ä 日本 🙂\n'
-    expect(run()).toBe(texts)
-    expect(run('--last ü')).toBe(`${texts}--last ü\n`)
+    expect(run()).toBe(`${texts}imported\n`)
+    expect(run('--last ü')).toBe(`${texts}--last ü\nimported\n`)
   })
 })
