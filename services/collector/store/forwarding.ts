@@ -1,6 +1,5 @@
-import { deadline } from '../../shared/deadline.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
-import { connectDatabase } from '../../shared/postgres/database.ts'
+import { openForChanges } from '../change-connection.ts'
 
 /** An organization whose spans are forwarded. */
 interface Needed {
@@ -19,21 +18,17 @@ export interface Forwarding {
   close(): Promise<void>
 }
 
-const STATEMENT_MS = 3000
-/** Within the time that the readers of an answer have. */
-const DEADLINE_MS = 5000
 /** Rows forgotten in one call. */
 const FORGET_MAX = 20_000
 
 /** Opens no connection before the first call. */
 export function createForwarding(address: DatabaseAddress): Forwarding {
-  const limits = { max: 1, statementTimeoutMs: STATEMENT_MS, connectTimeoutMs: 3000 }
-  const sql = connectDatabase(address, { name: 'collector-forwarding', ...limits })
+  const { sql, make, close } = openForChanges(address, 'collector-forwarding')
   return {
     async declare(needed) {
       const organizations = needed.map(({ organization }) => organization)
       const firsts = needed.map(({ first }) => String(first))
-      await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, async () => {
+      await make(async () => {
         await sql`
           insert into forwarding (organization) select unnest(${organizations}::text[])
           on conflict do nothing`
@@ -49,6 +44,6 @@ export function createForwarding(address: DatabaseAddress): Forwarding {
             limit ${FORGET_MAX})`
       })
     },
-    close: () => sql.end({ timeout: 1 }),
+    close,
   }
 }

@@ -1,6 +1,5 @@
-import { deadline } from '../../shared/deadline.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
-import { connectDatabase } from '../../shared/postgres/database.ts'
+import { openForChanges } from '../change-connection.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
 import { pricesOf } from './roll-ups/call-cost.ts'
 
@@ -14,20 +13,16 @@ export interface OwnPrices {
   close(): Promise<void>
 }
 
-const STATEMENT_MS = 3000
-/** Within the time that the readers of an answer have. */
-const DEADLINE_MS = 5000
 /** Any number: of two lists of an organization the later one has to see the earlier one. */
 const LOCK = 7_310_452_131
 
 /** Opens no connection before the first list. */
 export function createOwnPrices(address: DatabaseAddress): OwnPrices {
-  const limits = { max: 1, statementTimeoutMs: STATEMENT_MS, connectTimeoutMs: 3000 }
-  const sql = connectDatabase(address, { name: 'collector-prices', ...limits })
+  const { sql, make, close } = openForChanges(address, 'collector-prices')
   return {
     async replace(organization, prices) {
       const owned = prices.map((price) => ({ ...price, organization }))
-      await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
+      await make(() =>
         sql.begin(async (tx) => {
           await tx`select pg_advisory_xact_lock(${LOCK})`
           await tx`delete from organization_prices where organization = ${organization}`
@@ -35,6 +30,6 @@ export function createOwnPrices(address: DatabaseAddress): OwnPrices {
         }),
       )
     },
-    close: () => sql.end({ timeout: 1 }),
+    close,
   }
 }
