@@ -51,13 +51,14 @@ export async function watch(watched: Watched): Promise<void> {
     changed.clear()
     sources.forEach(modules.forget)
     const tookMs = (): number => Math.round(performance.now() - started)
-    process.stdout.write(
-      await render(sources.length > 0).then(
-        (changes) => `${changes}${watched.out}: rendered in ${tookMs()} ms\n`,
-        (thrown: unknown) => `${messageOf(thrown)}\n${watched.out}: not rendered\n`,
-      ),
-    )
     watchFolders()
+    const said = await render(sources.length > 0).then(
+      (changes) => `${changes}${watched.out}: rendered in ${tookMs()} ms\n`,
+      (thrown: unknown) => `${messageOf(thrown)}\n${watched.out}: not rendered\n`,
+    )
+    // Who reads that it is rendered may change a source at once.
+    watchFolders()
+    process.stdout.write(said)
   }
 
   const renderNext = (): void => {
