@@ -55,6 +55,8 @@ const withLongForms = (): string[] =>
     )
 
 const infra = 'test/infra/**/*.test.ts'
+/** What reads the sources alone; `npm run check` runs it too. */
+const architecture = 'test/architecture{,/*}.test.ts'
 const others = onlyLong ? withLongForms() : ['test/**/*.test.ts']
 const skipped = onlyLong ? [] : ['**/*.long.test.ts']
 
@@ -67,6 +69,16 @@ const slowness = process.env['CITUS_DATABASE_URL'] || onlyLong ? 6 : 1
 export default defineConfig({
   test: {
     projects: [
+      {
+        extends: true,
+        test: {
+          name: 'architecture',
+          include: onlyLong ? [] : [architecture],
+          sequence: { groupOrder: 0 },
+          maxWorkers: availableParallelism(),
+          benchmark: { include: [] },
+        },
+      },
       {
         extends: true,
         test: {
@@ -85,7 +97,7 @@ export default defineConfig({
         test: {
           name: 'services',
           include: others,
-          exclude: [infra, ...skipped],
+          exclude: [infra, architecture, ...skipped],
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/temporary-files.ts', 'test/support/global-setup.ts'],
           benchmark: { include: ['test/bench/**/*.bench.ts'] },

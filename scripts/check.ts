@@ -10,6 +10,7 @@ const TOOLS: Record<string, readonly string[]> = {
   [`${LOCAL}oxlint`]: ['--type-aware', ...FOLDERS],
   [`${LOCAL}oxfmt`]: ['--check', ...FOLDERS],
   [`${LOCAL}knip`]: ['--cache'],
+  [`${LOCAL}vitest`]: ['run', '--project', 'architecture'],
 }
 
 /** Looks for known vulnerabilities of what `package-lock.json` names, without the network. */

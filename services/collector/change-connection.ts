@@ -4,7 +4,7 @@ import { connectDatabase } from '../shared/postgres/database.ts'
 import type { Database } from '../shared/postgres/database.ts'
 
 /** One connection for changes of a kind, apart from those of the readers and the flushes. */
-export interface ChangeConnection {
+interface ChangeConnection {
   readonly sql: Database
   /** Makes a change in time. Raises `timeout` and errors of the database. */
   readonly make: <Result>(change: () => Promise<Result>) => Promise<Result>
