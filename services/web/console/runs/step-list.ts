@@ -45,8 +45,8 @@ const HIDDEN = new Set([
 ])
 
 /**
- * The steps of a run on one time axis: each has a line that changes while the run goes on, and
- * folds with what it says, which stay as they are. The path is that of the run.
+ * The steps of a run on one time axis: each has a line that changes while the run goes on, and that
+ * opens a panel beside the list with what the step says. The path is that of the run.
  */
 export const stepList = (timeline: RunTimeline, path: string): Html =>
   html`${
@@ -63,12 +63,30 @@ export const stepList = (timeline: RunTimeline, path: string): Html =>
     </ol>`
 
 function stepRow(step: RunStep, timeline: RunTimeline, path: string): Html {
-  const { id, depth, said, isError } = step
+  const { id, depth, said, isError, kind, name, label } = step
+  const panel = `${id}-panel`
   return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
-    <div class="step-line" data-part="line-${id}" ${written(step)}>${line(step, timeline)}</div>
-    <div class="step-body d${Math.min(depth, INDENT_MAX)}" data-part="body-${id}">
-      ${problem(step)} ${whySkipped(step)} ${folds(step, timeline)} ${again(step, path)}
+    <button
+      class="step-line"
+      type="button"
+      popovertarget="${panel}"
+      data-part="line-${id}"
+      ${written(step)}
+    >
+      ${line(step, timeline)}
+    </button>
+    <div class="step-note d${Math.min(depth, INDENT_MAX)}" data-part="note-${id}">
+      ${problem(step)} ${whySkipped(step)}
     </div>
+    <section class="side-panel" id="${panel}" popover aria-labelledby="${panel}-name">
+      <div class="card-head">
+        <h3 id="${panel}-name">${kindIcon(kind)} ${name} <span class="quiet">${label}</span></h3>
+        <button class="button" type="button" popovertarget="${panel}" popovertargetaction="hide">
+          Close
+        </button>
+      </div>
+      <div data-part="body-${id}">${panelFacts(step, timeline)} ${again(step, path)}</div>
+    </section>
   </li>`
 }
 
@@ -130,24 +148,28 @@ const whySkipped = ({ facts: { skipped } }: RunStep): Html | string =>
 /** Calls of models can be made again from their record. */
 const again = ({ kind, facts: { step } }: RunStep, path: string): Html | string =>
   kind === 'llm' && typeof step === 'string'
-    ? html`<p class="hint"><a href="${path}/calls/${step}">Try this call again</a></p>`
+    ? html`<p><a class="button" href="${path}/calls/${step}">Try this call again</a></p>`
     : ''
 
-function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html {
+function panelFacts({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html {
   const fields = Object.entries(facts).flatMap(([key, value]) =>
     HIDDEN.has(key) || isOfRun(facts, key) ? [] : fieldsOf({ [key]: value }),
   )
-  const long = fields.filter(({ key, text }) => RESULTS.has(key) || !isShort(text))
-  const short = fields.filter((field) => !long.includes(field))
+  const results = fields.filter(({ key }) => RESULTS.has(key))
+  const long = fields.filter(({ key, text }) => !RESULTS.has(key) && !isShort(text))
+  const short = fields.filter((field) => !results.includes(field) && !long.includes(field))
   const at = {
     key: 'at',
     name: 'Time',
     text: `+${duration(startMs - beginMs)} · ${clockTime(new Date(startMs))}`,
   }
-  return html`${long.map(({ key, name, text }) =>
-    fold(`${id}-${key}`, name, foreignText(text, name)),
+  return html`${fieldList([at, ...short])}
+  ${results.map(
+    ({ name, text }) =>
+      html`<h4>${name}</h4>
+        ${foreignText(text, name)}`,
   )}
-  ${fold(`${id}-more`, 'Details', fieldList([at, ...short]))}`
+  ${long.map(({ key, name, text }) => fold(`${id}-${key}`, name, foreignText(text, name)))}`
 }
 
 /** The output of the crew is that of the run, which the page has above. */

@@ -102,11 +102,11 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     await page.context().close()
   })
 
-  it('shows each step as it comes, keeps folds open, and tells screen readers', async () => {
+  it('shows each step as it comes, keeps its panel open, and tells screen readers', async () => {
     const { page, lease, tell, complaints } = await openRun()
     expect(await page.getByRole('link', { name: 'Refresh' }).isVisible()).toBe(false)
     const steps = page.getByRole('listitem').filter({ has: page.locator('strong') })
-    await page.getByText('Output', { exact: true }).click()
+    await steps.nth(0).getByRole('button').first().click()
     const heading = page.getByRole('heading', { name: 'Found' })
     await heading.waitFor()
 
@@ -181,6 +181,11 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     await tell(1, { type: 'task_started' })
     await page.getByRole('link', { name: 'Refresh' }).click()
     expect(await page.getByRole('listitem').getByText('running').isVisible()).toBe(true)
+    await page.locator('button.step-line').first().click()
+    const found = page.getByRole('heading', { name: 'Found' })
+    await found.waitFor()
+    await page.keyboard.press('Escape')
+    expect(await found.isVisible()).toBe(false)
     await page.getByRole('link', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await page.getByRole('status').innerText()).toContain('is stopped')

@@ -187,8 +187,8 @@ it('shows what a tool answered, and not the place of its step in the version', a
     { type: 'tool_call', task: 'find', ...answered },
   ]
   const shown = String(await stepList(toRunTimeline(told(events), run, START), '/run'))
-  const folds = [...shown.matchAll(/<summary>(.*?)<\/summary>/g)].map(([, name]) => name)
-  expect(folds).toEqual(['Result', 'Details'])
+  const results = [...shown.matchAll(/<h4>(.*?)<\/h4>/g)].map(([, name]) => name)
+  expect(results).toEqual(['Result'])
   expect(shown).not.toContain('0.1')
   expect(shown).toMatch(/<span>0<\/span>/)
 })

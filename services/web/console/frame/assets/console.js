@@ -111,8 +111,10 @@ function swapPart(part, fresh) {
   part.replaceWith(next)
   hideWhatScriptsReplace(next)
   addCopyButtons(next)
-  if (hadFocus)
-    (next.querySelector('a, button, [tabindex]') ?? document.getElementById('main')).focus()
+  const focusable = 'a, button, [tabindex]'
+  if (!hadFocus) return
+  if (next.matches(focusable)) next.focus()
+  else (next.querySelector(focusable) ?? document.getElementById('main')).focus()
 }
 
 function swap(live, text) {
