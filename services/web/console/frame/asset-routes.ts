@@ -3,8 +3,9 @@ import type { WebApp } from '../../context.ts'
 import { getAssets } from './assets.ts'
 
 /**
- * Serves the stylesheet, the script and the icon. Their addresses change with their content, so
- * browsers keep them for ever. Throws when a file is missing: no service starts without it.
+ * Serves the stylesheet, the scripts, the icon and the font. Their addresses change with their
+ * content, so browsers keep them for ever. Throws when a file is missing: no service starts without
+ * it.
  */
 export function assetRoutes(): Hono<WebApp> {
   const routes = new Hono<WebApp>()

@@ -6,7 +6,7 @@ interface Asset {
   /** Its address, which changes with the content. */
   readonly path: string
   readonly type: string
-  readonly content: string
+  readonly content: string | Buffer<ArrayBuffer>
 }
 
 /**
@@ -14,11 +14,22 @@ interface Asset {
  * `tracesScript` that of the list of traces, `editorScript` that of the editor of a version.
  */
 type Assets = Readonly<
-  Record<'stylesheet' | 'script' | 'traceScript' | 'tracesScript' | 'editorScript' | 'icon', Asset>
+  Record<
+    | 'stylesheet'
+    | 'script'
+    | 'traceScript'
+    | 'tracesScript'
+    | 'editorScript'
+    | 'icon'
+    | 'font'
+    | 'fontOfMoreLetters',
+    Asset
+  >
 >
 
 /** The parts of the stylesheet in the order of the cascade, from the bare elements to one page. */
 const STYLES = [
+  'font.css',
   'tokens.css',
   'frame.css',
   'cards.css',
@@ -64,8 +75,18 @@ export const getAssets = (): Assets => (assets ??= readAssets())
 function readAssets(): Assets {
   const folder = new URL('./assets/', import.meta.url)
   const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
+  const readFont = (file: string): Asset =>
+    toAsset(`inter-${file}`, 'font/woff2', readFileSync(new URL(`inter/${file}`, folder)))
+  const font = readFont('latin.woff2')
+  const fontOfMoreLetters = readFont('latin-ext.woff2')
+  const styles = STYLES.map(read)
+    .join('\n')
+    .replace('inter/latin.woff2', font.path)
+    .replace('inter/latin-ext.woff2', fontOfMoreLetters.path)
   return {
-    stylesheet: toAsset('console.css', 'text/css; charset=utf-8', STYLES.map(read).join('\n')),
+    font,
+    fontOfMoreLetters,
+    stylesheet: toAsset('console.css', 'text/css; charset=utf-8', styles),
     script: toAsset('console.js', SCRIPT, SCRIPTS.map(read).map(withoutImports).join('\n')),
     traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
     tracesScript: toAsset('traces.js', SCRIPT, read('traces-live.js')),
@@ -78,7 +99,7 @@ function readAssets(): Assets {
 const withoutImports = (module: string): string =>
   module.replace(/^import [^']*'[^']*'$/gm, '').replace(/^export /gm, '')
 
-function toAsset(name: string, type: string, content: string): Asset {
+function toAsset(name: string, type: string, content: Asset['content']): Asset {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)
   return { path: `/assets/${name.replace('.', `-${hash}.`)}`, type, content }
 }

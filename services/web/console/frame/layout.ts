@@ -144,7 +144,7 @@ interface Head {
 }
 
 function shell({ title, scripts = [], goTo, isCompact = false }: Head, body: Html): Html {
-  const { stylesheet, icon: favicon, ...others } = getAssets()
+  const { stylesheet, icon: favicon, font, ...others } = getAssets()
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -153,6 +153,7 @@ function shell({ title, scripts = [], goTo, isCompact = false }: Head, body: Htm
         <meta name="color-scheme" content="light dark" />
         ${goTo ? html`<meta http-equiv="refresh" content="0;url=${goTo}" />` : ''}
         <title>${title} · Crew Platform</title>
+        <link rel="preload" href="${font.path}" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="${stylesheet.path}" />
         ${scripts.map((name) => html`<script type="module" src="${others[name].path}"></script>`)}
         <link rel="icon" type="image/svg+xml" href="${favicon.path}" />

@@ -152,6 +152,23 @@ describe('the headers of every answer', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     expect(page).not.toMatch(/<script|<style|\sstyle=|\son\w+=/)
   })
+
+  it('let them keep the font, which the stylesheet names and the policy allows', async () => {
+    const answer = await fetch(`${service.url}/sign-in`)
+    expect(answer.headers.get('content-security-policy')).toContain("font-src 'self'")
+    const page = await answer.text()
+    const [path = ''] = /\/assets\/inter-latin-[0-9a-f]{12}\.woff2/.exec(page) ?? []
+    const [styles = ''] = /\/assets\/console-\w+\.css/.exec(page) ?? []
+    expect(await (await fetch(service.url + styles)).text()).toContain(`url("${path}")`)
+    const font = await fetch(service.url + path)
+    expect(font.headers.get('content-type')).toBe('font/woff2')
+    expect(font.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(
+      Buffer.from(await font.arrayBuffer())
+        .subarray(0, 4)
+        .toString(),
+    ).toBe('wOF2')
+  })
 })
 
 describe('stopping', () => {
