@@ -65,6 +65,8 @@ async function cut(sql: Queryable, { crewDeploymentId, stream }: LogKey): Promis
 /** A log as it is read. */
 export interface CrewLog {
   readonly text: string
+  /** The same in the pieces in which it was stored, each with its time. */
+  readonly pieces: readonly { readonly at: Date; readonly text: string }[]
   /** Its beginning was cut. */
   readonly isCut: boolean
   /** Where to read on. */
@@ -77,12 +79,13 @@ export async function readCrewLog(
   { crewDeploymentId, stream }: LogKey,
   from = 0,
 ): Promise<CrewLog> {
-  const rows = await sql<{ position: number; text: string }[]>`
-    select position, text from crew_deployment_logs
+  const rows = await sql<{ position: number; at: Date; text: string }[]>`
+    select position, at, text from crew_deployment_logs
     where crew_deployment_id = ${crewDeploymentId} and stream = ${stream} and position >= ${from}
     order by position`
   return {
     text: rows.map(({ text }) => text).join(''),
+    pieces: rows,
     isCut: (rows[0]?.position ?? from) > from,
     next: (rows.at(-1)?.position ?? from - 1) + 1,
   }

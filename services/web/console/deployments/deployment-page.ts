@@ -5,12 +5,10 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
 import { noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { visibleText } from '../frame/text/visible-text.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
 import type { OwnCrew } from '../../api/crews/own-crew.ts'
+import { logSection } from './log-section.ts'
 import { deployerOf, crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
-
-const LOG_CHARACTERS_SHOWN = 40_000
 
 /** The page of a deployment, as its routes read it. */
 export interface DeploymentPage {
@@ -18,6 +16,8 @@ export interface DeploymentPage {
   readonly crew: OwnCrew
   readonly deployment: ListedDeployment
   readonly logs: Readonly<Record<LogStream, CrewLog>>
+  /** The text of the lines that are shown of each; empty for all. */
+  readonly find: Readonly<Record<LogStream, string>>
   readonly notice?: string | undefined
 }
 
@@ -34,10 +34,14 @@ export function deploymentPage(view: DeploymentPage): Html {
 
 /** What changes while a deployment goes on; the script of the console asks for it again. */
 export function deploymentParts(view: DeploymentPage): Html {
-  const { crew, deployment, logs } = view
+  const { crew, deployment, logs, find } = view
   const path = deploymentPath(crew.automation, deployment)
+  const asked = new URLSearchParams(Object.entries(find).filter(([, text]) => text !== ''))
+  const live = asked.size === 0 ? `${path}/live` : `${path}/live?${asked.toString()}`
+  const section = (title: string, stream: LogStream): Html =>
+    logSection({ title, stream, log: logs[stream], path, find: find[stream] })
   return html`<div
-    data-live="${isOpen(deployment) ? `${path}/live` : ''}"
+    data-live="${isOpen(deployment) ? live : ''}"
     data-say="Deployment ${deployment.number}: ${deployment.state}"
   >
     <div class="page-head" data-part="head">
@@ -54,12 +58,7 @@ export function deploymentParts(view: DeploymentPage): Html {
     </div>
     <div data-part="reason">${reasonBox(deployment)}</div>
     <div class="columns">
-      <div>
-        <div data-part="build">${logSection('Build log', 'build', { log: logs.build, path })}</div>
-        <div data-part="crew">
-          ${logSection('Log of the crew', 'crew', { log: logs.crew, path })}
-        </div>
-      </div>
+      <div>${section('Build log', 'build')} ${section('Log of the crew', 'crew')}</div>
       <div><div data-part="facts">${factsSection(deployment)}</div></div>
     </div>
   </div>`
@@ -78,44 +77,6 @@ function rollBackButton({ session, deployment }: DeploymentPage, path: string): 
   return deployment.source.isKept
     ? postButton(session, { action: `${path}/roll-back`, text: 'Roll back to this one' })
     : html`<span class="hint">Its source is no longer kept.</span>`
-}
-
-const ESCAPE = '\u001b['
-const COLOUR = /^[\d;]{0,20}m/
-
-/** Without the colours of terminals. */
-const plain = (text: string): string =>
-  text
-    .split(ESCAPE)
-    .map((part, index) => {
-      if (index === 0) return part
-      return COLOUR.test(part) ? part.replace(COLOUR, '') : `${ESCAPE}${part}`
-    })
-    .join('')
-
-function logSection(
-  title: string,
-  stream: LogStream,
-  { log, path }: { log: CrewLog; path: string },
-): Html {
-  const shown = log.text.slice(-LOG_CHARACTERS_SHOWN)
-  const isCut = log.isCut || shown.length < log.text.length
-  return html`<section class="card" aria-labelledby="log-${stream}">
-    <div class="card-head">
-      <h2 id="log-${stream}">${title}</h2>
-      ${log.text === '' ? '' : html`<a href="${path}/logs/${stream}">Save</a>`}
-    </div>
-    ${isCut ? html`<p class="hint">Its beginning is not shown.</p>` : ''}
-    ${
-      log.text === ''
-        ? html`<p class="hint">Nothing was written yet.</p>`
-        : html`<pre
-            class="code log"
-            tabindex="0"
-            aria-label="${title}"
-          ><code>${visibleText(plain(shown))}</code></pre>`
-    }
-  </section>`
 }
 
 function leftOutText({ leftOut, leftOutMore }: ListedSource): string {

@@ -10,6 +10,9 @@ import type { DeploymentPage } from './deployment-page.ts'
 import { deploymentPath, getOwnDeployment } from './own-crew.ts'
 import { createRoom } from '../frame/room.ts'
 
+/** Characters of a text that lines are found by. */
+const FIND_MAX = 200
+
 /** Serves the page of a deployment, with its logs, and the way back to it. */
 export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
@@ -20,11 +23,13 @@ export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
     const { crew, deployment } = await getOwnDeployment(c, sql)
     const log = (stream: LogStream) => readCrewLog(sql, { crewDeploymentId: deployment.id, stream })
     const [build, crewLog] = await Promise.all([log('build'), log('crew')])
+    const found = (stream: LogStream) => (c.req.query(stream) ?? '').slice(0, FIND_MAX)
     return {
       session: c.var.session,
       crew,
       deployment,
       logs: { build, crew: crewLog },
+      find: { build: found('build'), crew: found('crew') },
       notice: c.var.notice,
     }
   }

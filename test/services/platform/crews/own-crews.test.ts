@@ -458,8 +458,13 @@ describe('the logs of a deployment', () => {
     await appendCrewLog(database.sql, log, 'first\0 line\n')
     await appendCrewLog(database.sql, log, 'second ☃ line\n')
     const read = await readCrewLog(database.sql, log)
-    expect(read).toEqual({ text: 'first line\nsecond ☃ line\n', isCut: false, next: 2 })
-    expect(await readCrewLog(database.sql, log, 2)).toEqual({ text: '', isCut: false, next: 2 })
+    expect(read).toMatchObject({ text: 'first line\nsecond ☃ line\n', isCut: false, next: 2 })
+    expect(read.pieces).toEqual([
+      { position: 0, at: expect.any(Date), text: 'first line\n' },
+      { position: 1, at: expect.any(Date), text: 'second ☃ line\n' },
+    ])
+    const rest = await readCrewLog(database.sql, log, 2)
+    expect(rest).toEqual({ text: '', pieces: [], isCut: false, next: 2 })
     for (let megabyte = 0; megabyte < 3; megabyte += 1) {
       await appendCrewLog(database.sql, log, '☃'.repeat(LOG_BYTES_MAX / 3))
     }

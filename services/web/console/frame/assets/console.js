@@ -99,6 +99,13 @@ function addSteps(steps, fresh) {
   if (newest) announce(newest.dataset.say)
 }
 
+const isAtEnd = (box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 20
+
+/** Logs show their end, and what comes, unless a reader has gone back to a place. */
+function showLogs(root, readAt) {
+  for (const log of root.querySelectorAll('.log')) log.scrollTop = readAt ?? log.scrollHeight
+}
+
 const foldsOf = (part) => [...part.querySelectorAll('details[data-fold]')]
 
 function swapPart(part, fresh) {
@@ -108,7 +115,10 @@ function swapPart(part, fresh) {
   const next = document.importNode(fresh, true)
   const open = foldsOf(part).flatMap((fold) => (fold.open ? fold.dataset.fold : []))
   for (const fold of foldsOf(next)) fold.open = open.includes(fold.dataset.fold)
+  const log = part.querySelector('.log')
+  const readAt = log && !isAtEnd(log) ? log.scrollTop : undefined
   part.replaceWith(next)
+  showLogs(next, readAt)
   hideWhatScriptsReplace(next)
   addCopyButtons(next)
   const focusable = 'a, button, [tabindex]'
@@ -202,13 +212,13 @@ function openText(place, { task, agent }) {
 }
 
 function addText(box, { offset, text }) {
-  const isAtEnd = box.text.scrollTop + box.text.clientHeight >= box.text.scrollHeight - 20
+  const follows = isAtEnd(box.text)
   if (offset === 0) box.text.textContent = ''
   else if (offset !== box.length) box.text.append(' … ')
   box.text.append(text)
   box.length = offset + text.length
   box.at = performance.now()
-  if (isAtEnd) box.text.scrollTop = box.text.scrollHeight
+  if (follows) box.text.scrollTop = box.text.scrollHeight
 }
 
 /** Polls until the run is over. Without news, the response is a 304 without a body. */
@@ -272,6 +282,7 @@ function showRefresh(live) {
 // --------------------------------------------------------------------------
 
 addCopyButtons(document)
+showLogs(document)
 document.addEventListener('content-added', ({ target }) => addCopyButtons(target))
 document
   .querySelector('nav[aria-label="Main"] [aria-current]')
