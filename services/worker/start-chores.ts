@@ -71,7 +71,7 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
   return [
     chore('looking for schedules', hasDueSchedules, () => runDueSchedules(sql, { queue })),
     chore('putting batches into the queue', hasDueBatches, () => queueBatches(sql, queue)),
-    chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql)),
+    chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql, { prices })),
     chore('comparing versions', hasDueReleases, () => watchReleases(sql, prices)),
     chore('deciding what waited too long', hasExpiredApprovals, () => expireApprovals(sql)),
     chore('resuming runs that waited for others', hasEndedCalls, () => settleCalledRuns(sql)),

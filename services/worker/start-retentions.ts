@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import { deleteExpiredChanges } from '../platform/alerts/alerts.ts'
+import { deleteOldCosts } from '../platform/alerts/run-costs.ts'
 import { deleteExpiredAudit, forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import { forgetCalls } from '../platform/automations/api-calls.ts'
@@ -53,9 +54,11 @@ export function startRetentions({ config, log, sql, onExpired }: Retentions) {
   const deliveries = startRetention({ ...events, onDeleted: () => {}, log })
   const changes = { of: 'changes of alerts', expire: () => deleteExpiredChanges(sql) }
   const alerts = startRetention({ ...changes, onDeleted: () => {}, log })
+  const costs = { of: 'costs of runs', expire: () => deleteOldCosts(sql), onDeleted: () => {} }
+  const priced = startRetention({ ...costs, log })
   const tokens = { of: 'tokens of workloads', expire: () => deleteEndedWorkloadTokens(sql) }
   const workloads = startRetention({ ...tokens, onDeleted: () => {}, log })
-  const kept = [runs, files, audit, calls, deliveries, alerts, workloads]
+  const kept = [runs, files, audit, calls, deliveries, alerts, priced, workloads]
   const all = [startRunDays(sql, log, days), ...kept]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }

@@ -54,8 +54,7 @@ type AlertKey = Pick<Alert, 'id' | 'organizationId'>
 
 const columns = (sql: Queryable) => sql`
   a.id, a.organization_id, a.deployment_id, a.name, a.watches, a.window_minutes,
-  a.threshold::float8 as threshold,
-  a.resolves_below::float8 as resolves_below, a.for_minutes, a.minimum, a.mail, a.state,
+  a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.mail, a.state,
   a.changed_at, a.value, a.samples, a.looked_at,
   case when a.silenced_until > now() then a.silenced_until end as silenced_until,
   (select slug from deployments where id = a.deployment_id) as automation`
@@ -103,11 +102,17 @@ export async function readAlert(
         ? `"${stranger.slice(0, 100)}" is not the address of a member of your organization.`
         : resolvesBelow !== null && resolvesBelow > threshold
           ? 'It must be resolved below a value that is not above the one at which it fires.'
-          : WATCHES[watches].unit === '%' && threshold > 100
-            ? 'It must fire at 100 % at the most.'
-            : undefined
+          : unitProblem(WATCHES[watches].unit, [threshold, resolvesBelow ?? threshold])
   if (problem !== undefined) throw new AppError('unprocessable', problem)
   return { ...fields, deploymentId, mail }
+}
+
+function unitProblem(unit: string, values: readonly number[]): string | undefined {
+  if (unit === '%' && values.some((value) => value > 100)) {
+    return 'It must fire at 100 % at the most.'
+  }
+  const isWhole = unit === 'USD' || values.every(Number.isInteger)
+  return isWhole ? undefined : 'Only dollars have decimals: the values must be whole numbers.'
 }
 
 const toRow = (fields: AlertFields) => ({
@@ -199,7 +204,7 @@ const CHANGES_SHOWN = 50
 /** Returns the last changes of state of an alert, newest first. */
 export const listAlertChanges = (sql: Queryable, { id }: AlertKey): Promise<AlertChange[]> =>
   sql<AlertChange[]>`
-    select id, state, at, value, samples, watches, threshold::float8 as threshold, runs
+    select id, state, at, value, samples, watches, threshold, runs
     from alert_changes where alert_id = ${id} order by at desc, id limit ${CHANGES_SHOWN}`
 
 /** Deletes one batch of changes that are too old, with their mails. Returns how many. */

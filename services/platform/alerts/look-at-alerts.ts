@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { PendingQuery, Row } from 'postgres'
 import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import type { Alert } from './alerts.ts'
 import { listWorstRuns, measureAlerts } from './measure-alerts.ts'
 import { nextStanding } from './next-standing.ts'
 import type { Found, Standing } from './next-standing.ts'
+import { priceRuns } from './run-costs.ts'
 import { WATCHES, withUnit } from './watches.ts'
 
 /** Any number that nothing else locks: one worker at a time looks. */
@@ -26,15 +28,24 @@ interface DueAlert extends Standing, Pick<Alert, 'id' | 'name' | Rule> {
 /**
  * Looks at the alerts for which it is time, and tells people and webhooks of those whose state
  * changes: the state, the row that says so and the messages are one transaction. Returns how many
- * changed; 0 also while another worker is at it.
+ * changed; 0 also while another worker is at it. While many runs are to be priced for them, it
+ * returns how many it priced, and looks the next time.
  */
-export async function lookAtAlerts(sql: Database, at: Date | null = null): Promise<number> {
+export async function lookAtAlerts(
+  sql: Database,
+  {
+    prices = [],
+    at = null,
+  }: { readonly prices?: readonly Price[]; readonly at?: Date | null } = {},
+): Promise<number> {
   return sql.begin(async (tx) => {
     const [{ isOurs, now }] = await tx<[{ isOurs: boolean; now: Date }]>`
       select pg_try_advisory_xact_lock(${LOCK}) as is_ours,
         coalesce(${at}::timestamptz, now()) as now`
     const due = isOurs ? await listDue(tx, now) : []
     if (due.length === 0) return 0
+    const { priced, isAll } = await priceRuns(tx, due, { prices, at: now })
+    if (!isAll) return priced
     const found = await measureAlerts(tx, due, now)
     const looks = due.map((alert) => {
       const seen = found.get(alert.id) ?? NOTHING
@@ -63,8 +74,7 @@ export const hasDueAlerts = (sql: Queryable) => sql`
   exists (select from alerts a ${steps(sql)} where ${isDue(sql, sql`now()`)})`
 
 const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
-  select a.id, a.name, a.watches, a.threshold::float8 as threshold,
-    a.resolves_below::float8 as resolves_below, a.for_minutes, a.minimum, a.state,
+  select a.id, a.name, a.watches, a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.state,
     a.breached_since, a.revision, d.automation_id
   from alerts a left join deployments d on d.id = a.deployment_id ${steps(tx)}
   where ${isDue(tx, tx`${at}::timestamptz`)}`

@@ -34,8 +34,9 @@ const measureRuns: Measure = (tx, look) => tx<Row[]>`
   ended as materialized (
     select e.organization_id, s.scope, e.finished_at, e.status,
       greatest(extract(epoch from e.finished_at - e.started_at), 0)::float8 as seconds,
-      (e.usage ->> 'inputTokens')::float8 + (e.usage ->> 'outputTokens')::float8 as tokens
+      (e.usage ->> 'inputTokens')::float8 + (e.usage ->> 'outputTokens')::float8 as tokens, c.usd
     from executions e join deployments d on d.id = e.deployment_id
+    left join run_costs c on c.run_id = e.id
     cross join lateral (values (e.deployment_id), (0)) s (scope)
     where e.finished_at <= ${look.at}::timestamptz and e.finished_at > ${look.at}::timestamptz
         - make_interval(mins => (select max(window_minutes) from wanted))
@@ -44,14 +45,37 @@ const measureRuns: Measure = (tx, look) => tx<Row[]>`
     select w.*, count(*)::int as samples,
       100.0 * count(*) filter (where e.status = 'error') / count(*) as failures,
       percentile_cont(array[0.5, 0.95]) within group (order by e.seconds) as seconds,
-      avg(e.tokens) as average, sum(e.tokens) as total
+      avg(e.tokens) as average, sum(e.tokens) as total,
+      avg(e.usd) as usd, sum(e.usd) as all_usd
     from wanted w join ended e on e.organization_id = w.organization_id and e.scope = w.scope
       and e.finished_at > ${look.at}::timestamptz - make_interval(mins => w.window_minutes)
     group by w.organization_id, w.scope, w.window_minutes)
   select r.id, s.samples, coalesce(case r.watches when 'failure_share' then s.failures
       when 'duration_median' then s.seconds[1] when 'duration_p95' then s.seconds[2]
-      when 'tokens_per_run' then s.average else s.total end, 0)::float8 as value
+      when 'tokens_per_run' then s.average when 'cost_per_run' then s.usd
+      when 'cost_total' then s.all_usd else s.total end, 0)::float8 as value
   from rules r join sums s using (organization_id, scope, window_minutes)`
+
+/** The last rating of a run counts that people gave in the window, whenever the run ended. */
+const measureRatings: Measure = (tx, look) => tx<Row[]>`
+  with ${rules(tx, look)},
+  wanted as materialized (select distinct organization_id, scope, window_minutes from rules),
+  rated as materialized (
+    select distinct on (w.window_minutes, s.scope, n.trace_id) w.organization_id, s.scope,
+      w.window_minutes, n.rating
+    from trace_notes n join executions e on e.id = n.trace_id
+      and e.organization_id = n.organization_id
+    join deployments d on d.id = e.deployment_id and d.tests_project_id is null
+    cross join lateral (values (e.deployment_id), (0)) s (scope)
+    join wanted w on w.organization_id = n.organization_id and w.scope = s.scope
+      and n.created_at > ${look.at}::timestamptz - make_interval(mins => w.window_minutes)
+    where n.rating is not null and n.created_at <= ${look.at}::timestamptz
+      and n.created_at > ${look.at}::timestamptz
+        - make_interval(mins => (select max(window_minutes) from wanted))
+    order by w.window_minutes, s.scope, n.trace_id, n.id desc)
+  select r.id, count(*)::int as samples,
+    (100.0 * count(*) filter (where t.rating < 0) / count(*))::float8 as value
+  from rules r join rated t using (organization_id, scope, window_minutes) group by r.id`
 
 const measureBudgets: Measure = (tx, look) => tx<Row[]>`
   with ${rules(tx, look)}
@@ -94,6 +118,9 @@ const MEASURES: Readonly<Record<Watched, Measure>> = {
   duration_p95: measureRuns,
   tokens_per_run: measureRuns,
   tokens_total: measureRuns,
+  cost_per_run: measureRuns,
+  cost_total: measureRuns,
+  bad_ratings: measureRatings,
   budget_spent: measureBudgets,
   approvals_waiting: measureApprovals,
   approval_age: measureApprovals,
@@ -126,20 +153,24 @@ export async function listWorstRuns(
 ): Promise<ReadonlyMap<string, unknown>> {
   const rows = await tx<{ id: string; runs: unknown }[]>`
     select r.id, jsonb_agg(jsonb_build_object(
-      'kickoff_id', w.id, 'automation_id', w.automation_id) order by w.badness desc, w.id) as runs
-    from alerts r cross join lateral (
+      'kickoff_id', w.id, 'automation_id', w.automation_id)
+      order by w.badness desc nulls last, w.id) as runs
+    from alerts r cross join lateral ((
       select e.id, d.automation_id, (case
           when r.watches in ('approvals_waiting', 'approval_age')
             then extract(epoch from ${at}::timestamptz - a.asked_at)
           when r.watches = 'failure_share' then extract(epoch from e.finished_at)
           when r.watches in ('duration_median', 'duration_p95')
             then extract(epoch from e.finished_at - e.started_at)
+          when r.watches in ('cost_per_run', 'cost_total')
+            then (select usd::numeric from run_costs where run_id = e.id)
           else coalesce((e.usage ->> 'inputTokens')::numeric
             + (e.usage ->> 'outputTokens')::numeric, 0) end) as badness
       from executions e join deployments d on d.id = e.deployment_id
       left join run_approvals a on a.run_id = e.id and a.decision is null
         and r.watches in ('approvals_waiting', 'approval_age')
       where e.organization_id = r.organization_id and d.tests_project_id is null
+        and r.watches <> 'bad_ratings'
         and (r.deployment_id is null or e.deployment_id = r.deployment_id)
         and case when r.watches in ('approvals_waiting', 'approval_age')
             then e.status = 'waiting' and a.run_id is not null
@@ -147,8 +178,25 @@ export async function listWorstRuns(
               when 'schedules_idle' then '{}' else '{completed,error}' end::text[])
             and e.finished_at <= ${at}::timestamptz and e.finished_at >
               ${at}::timestamptz - make_interval(mins => r.window_minutes) end
-      order by badness desc nulls last, e.id limit 5) w
+      order by badness desc nulls last, e.id limit 5)
+    union all (${ratedBad(tx, at)})) w
     where r.id = any(${[...ids]}::uuid[])
     group by r.id`
   return new Map(rows.map(({ id, runs }) => [id, runs]))
 }
+
+/** Those whose last rating is bad, the newest first. */
+const ratedBad = (tx: Transaction, at: Date) => tx`
+  select e.id, d.automation_id, max(n.id)::numeric
+  from trace_notes n join executions e on e.id = n.trace_id
+    and e.organization_id = n.organization_id
+  join deployments d on d.id = e.deployment_id and d.tests_project_id is null
+  where r.watches = 'bad_ratings' and n.organization_id = r.organization_id and n.rating < 0
+    and (r.deployment_id is null or e.deployment_id = r.deployment_id)
+    and n.created_at <= ${at}::timestamptz
+    and n.created_at > ${at}::timestamptz - make_interval(mins => r.window_minutes)
+    and not exists (
+      select from trace_notes l where l.organization_id = n.organization_id
+        and l.trace_id = n.trace_id and l.id > n.id and l.rating > 0
+        and l.created_at <= ${at}::timestamptz)
+  group by e.id, d.automation_id order by max(n.id) desc limit 5`

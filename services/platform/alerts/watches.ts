@@ -5,6 +5,9 @@ export const WATCHES = {
   duration_p95: { label: '95th percentile of the time of runs', unit: 's', isOfRuns: true },
   tokens_per_run: { label: 'Tokens of a run, on average', unit: 'tokens', isOfRuns: true },
   tokens_total: { label: 'Tokens of all runs', unit: 'tokens', isOfRuns: true },
+  cost_per_run: { label: 'Cost of a run, on average', unit: 'USD', isOfRuns: true },
+  cost_total: { label: 'Cost of all runs', unit: 'USD', isOfRuns: true },
+  bad_ratings: { label: 'Share of rated runs that are bad', unit: '%', isOfRuns: true },
   budget_spent: { label: 'Share of a daily or monthly budget', unit: '%', isOfRuns: false },
   approvals_waiting: { label: 'Approvals that wait', unit: 'approvals', isOfRuns: false },
   approval_age: { label: 'Age of the oldest approval', unit: 'minutes', isOfRuns: false },
@@ -26,6 +29,11 @@ export const WINDOWS = { '5m': 5, '15m': 15, '1h': 60, '6h': 360, '1d': 1440 } a
 /** The name of one. */
 export type Window = keyof typeof WINDOWS
 
+/** The decimals that a threshold has, and a value is shown with, in dollars. */
+export const DOLLAR_DECIMALS = 4
+
 /** Returns a value with its unit: `12.5 %`. */
-export const withUnit = (watches: Watched, value: number): string =>
-  `${Number(value.toFixed(1))} ${WATCHES[watches].unit}`
+export function withUnit(watches: Watched, value: number): string {
+  const { unit } = WATCHES[watches]
+  return `${Number(value.toFixed(unit === 'USD' ? DOLLAR_DECIMALS : 1))} ${unit}`
+}

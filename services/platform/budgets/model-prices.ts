@@ -94,11 +94,18 @@ export async function deleteModelPrice(
 }
 
 /**
- * Returns the prices of an organization as the table of prices has them, one a model and day: where
- * several apply, the one that began last counts.
+ * Returns the prices of some organizations as the table of prices has them, one a model and day:
+ * where several apply, the one that began last counts.
  */
-export const listOwnPrices = async (sql: Queryable, organizationId: number): Promise<Price[]> =>
-  toTable(await listModelPrices(sql, organizationId))
+export async function listOwnPrices(
+  sql: Queryable,
+  ...organizationIds: readonly number[]
+): Promise<Price[]> {
+  const rows = await sql<ModelPrice[]>`
+    select ${columns(sql)} from model_prices where organization_id = any(${[...organizationIds]})
+    order by name, id`
+  return toTable(rows)
+}
 
 /** Returns those of all organizations that have a budget, likewise. */
 export async function listBudgetedPrices(sql: Queryable): Promise<Price[]> {

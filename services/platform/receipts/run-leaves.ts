@@ -76,10 +76,10 @@ export async function loadRunFacts(
   const rows = await sql<{ id: number; definition: unknown }[]>`
     select id, definition from project_versions where id = any(${ids}::int[])`
   const organizations = [...new Set(runs.map(({ organizationId }) => organizationId))]
-  const own = await Promise.all(organizations.map((id) => listOwnPrices(sql, id)))
+  const own = await listOwnPrices(sql, ...organizations)
   return {
     versions: new Map(rows.map(({ id, definition }) => [id, digestOf(definition)])),
-    prices: [...own.flat(), ...prices],
+    prices: [...own, ...prices],
   }
 }
 

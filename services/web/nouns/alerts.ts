@@ -12,7 +12,13 @@ import {
   updateAlert,
 } from '../../platform/alerts/alerts.ts'
 import type { Alert, AlertFields } from '../../platform/alerts/alerts.ts'
-import { WATCHED, WATCHES, WINDOWS, withUnit } from '../../platform/alerts/watches.ts'
+import {
+  DOLLAR_DECIMALS,
+  WATCHED,
+  WATCHES,
+  WINDOWS,
+  withUnit,
+} from '../../platform/alerts/watches.ts'
 import type { Watched, Window } from '../../platform/alerts/watches.ts'
 import { listAutomationNames } from '../../platform/automations/automations.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
@@ -36,6 +42,18 @@ const RUNS_MAX = 1_000_000
 const WINDOW_NAMES = ['5m', '15m', '1h', '6h', '1d'] as const satisfies readonly Window[]
 const windowOf = (minutes: number): Window =>
   WINDOW_NAMES.find((name) => WINDOWS[name] === minutes) ?? '1d'
+
+const amountProblem =
+  `must be a number above 0, ${THRESHOLD_MAX} at the most, with ${DOLLAR_DECIMALS} decimals at ` +
+  'the most'
+const amount = v.pipe(
+  v.number(amountProblem),
+  v.check(
+    (given) =>
+      given > 0 && given <= THRESHOLD_MAX && Number(given.toFixed(DOLLAR_DECIMALS)) === given,
+    amountProblem,
+  ),
+)
 
 const fields = {
   name: field(nameText(NAME_MAX), {
@@ -72,16 +90,16 @@ const fields = {
       example: '1h',
     },
   ),
-  threshold: field(whole(1, THRESHOLD_MAX), {
+  threshold: field(amount, {
     label: 'Fires at',
-    hint: 'This value or a higher one, in the unit of what it watches',
-    control: number({ max: THRESHOLD_MAX }),
+    hint: 'This value or a higher one, in the unit of what it watches; dollars may have decimals',
+    control: number({ max: THRESHOLD_MAX, decimals: DOLLAR_DECIMALS }),
     example: 20,
   }),
-  resolves_below: field(v.optional(v.nullable(whole(1, THRESHOLD_MAX)), null), {
+  resolves_below: field(v.optional(v.nullable(amount), null), {
     label: 'Is resolved below (optional)',
     hint: 'A lower value, so that it does not fire again and again; none: the one above',
-    control: number({ max: THRESHOLD_MAX }),
+    control: number({ max: THRESHOLD_MAX, decimals: DOLLAR_DECIMALS }),
     example: 10,
   }),
   for_minutes: field(v.optional(whole(0, MINUTES_MAX), 0), {

@@ -24,6 +24,10 @@ export interface Control {
   write(name: string, value: unknown): readonly (readonly [string, string])[]
 }
 
+interface NumberOptions extends Pick<TextOptions, 'min' | 'max'> {
+  readonly decimals?: number
+}
+
 interface TextOptions {
   /** The longest text, in characters; or the largest number. */
   readonly max: number
@@ -92,16 +96,22 @@ export const secret = ({ max }: Pick<TextOptions, 'max'>): Control => ({
   write: () => [],
 })
 
-/** A whole number from 1, or from another one; null where none is typed. */
-export const number = ({ min = 1, max }: Pick<TextOptions, 'min' | 'max'>): Control => ({
+/**
+ * A whole number from 1, or from another one, or one above 0 with decimals; null where none is
+ * typed.
+ */
+export const number = ({ min = 1, max, decimals = 0 }: NumberOptions): Control => ({
   render: (field, typed) => {
     const value = html`name="${field.name}" value="${typed.get(field.name) ?? ''}"`
-    return labelled(field, html`<input type="number" min="${min}" max="${max}" ${value} />`)
+    const step = (10 ** -decimals).toFixed(decimals)
+    const range = html`min="${decimals > 0 ? step : min}" max="${max}" step="${step}"`
+    return labelled(field, html`<input type="number" ${range} ${value} />`)
   },
   read: (typed, name) => {
     const given = (typed.get(name) ?? '').trim()
     if (given === '') return null
-    return /^\d{1,15}$/.test(given) ? Number(given) : given
+    const pattern = decimals > 0 ? /^\d{1,15}(\.\d+)?$/ : /^\d{1,15}$/
+    return pattern.test(given) ? Number(given) : given
   },
   write,
 })

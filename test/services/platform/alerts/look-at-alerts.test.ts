@@ -10,6 +10,7 @@ import {
 } from '../../../../services/platform/alerts/alerts.ts'
 import type { Alert, AlertFields } from '../../../../services/platform/alerts/alerts.ts'
 import { lookAtAlerts } from '../../../../services/platform/alerts/look-at-alerts.ts'
+import { deleteOldCosts } from '../../../../services/platform/alerts/run-costs.ts'
 import type { Watched } from '../../../../services/platform/alerts/watches.ts'
 import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import { ensureOrganization } from '../../../../services/platform/people/organizations.ts'
@@ -22,6 +23,9 @@ import { deployAutomation } from '../../../support/platform.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 
 const database = useDatabase()
+const prices = [
+  { models: ['model-a'], perMillion: { input: 1, output: 1 }, readOn: undefined },
+].map((price) => ({ ...price, organization: undefined, from: undefined, until: undefined }))
 const NOON = Date.parse('2026-06-01T12:00:00Z')
 const minute = (count: number): Date => new Date(NOON + count * 60_000)
 let research: Automation
@@ -64,11 +68,13 @@ interface Seeded {
   readonly status?: 'completed' | 'error' | 'stopped'
   readonly seconds?: number
   readonly tokens?: number
+  readonly model?: string
 }
 
 /** A run that ended some minutes from noon. */
-async function run({ of = research, at = 0, status = 'completed', seconds = 1, tokens }: Seeded) {
+async function run({ at = 0, status = 'completed', tokens, ...seeded }: Seeded) {
   const { sql } = database
+  const { of = research, seconds = 1, model = 'model-a' } = seeded
   const [{ id }] = await sql<[{ id: string }]>`
     insert into executions (deployment_id, inputs, status, started_at, finished_at, output,
       error, usage)
@@ -77,8 +83,20 @@ async function run({ of = research, at = 0, status = 'completed', seconds = 1, t
       ${status === 'completed' ? '' : null}, ${status === 'error' ? sql.json({}) : null},
       ${tokens === undefined ? null : sql.json({ inputTokens: tokens - 1, outputTokens: 1 })})
     returning id`
+  if (tokens !== undefined) {
+    await sql`
+      insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
+        started_at, ended_at, usage)
+      select ${id}, key, 0, 'llm', ${model}, '[]', 'finished', attempt, now(), now(),
+        ${sql.json({ input_tokens: tokens - 1, output_tokens: 1 })}
+      from (values ('a', 1), ('carried over', 0)) s (key, attempt)`
+  }
   return id
 }
+
+const rate = (id: string, rating: 1 | -1, { of = acme, at = 0 } = {}) => database.sql`
+  insert into trace_notes (organization_id, trace_id, rating, note, created_at)
+  values (${of}, ${id}, ${rating}, '', ${minute(at)})`
 
 const rule: AlertFields = {
   name: 'too high',
@@ -97,7 +115,7 @@ const make = (changes: Partial<AlertFields> = {}): Promise<Alert> =>
   createAlert(database.sql, acme, { ...rule, ...changes })
 
 const ofResearch = () => ({ automation: 'research', deploymentId: research.id })
-const look = (at: number) => lookAtAlerts(database.sql, minute(at))
+const look = (at: number) => lookAtAlerts(database.sql, { at: minute(at), prices })
 
 const kept = async ({ id }: Alert) => {
   const [row] = await database.sql`
@@ -144,6 +162,8 @@ describe('what an alert watches', () => {
     ['duration_p95', 80.8, 400],
     ['tokens_per_run', 25, 220],
     ['tokens_total', 100, 1100],
+    ['cost_per_run', 0.000025, 0.00022],
+    ['cost_total', 0.0001, 0.0011],
   ])('is of runs that ended in its window: %s', async (watches, ofOne, ofAll) => {
     const threshold = 1_000_000
     const [one, all] = [
@@ -153,6 +173,60 @@ describe('what an alert watches', () => {
     await look(0)
     expect(await kept(one)).toEqual({ state: 'ok', value: expect.closeTo(ofOne), samples: 5 })
     expect(await kept(all)).toEqual({ state: 'ok', value: expect.closeTo(ofAll), samples: 6 })
+  })
+
+  it('may be what runs cost by the own price of an organization, each priced once', async () => {
+    const { sql } = database
+    await sql`delete from executions`
+    await sql`
+      insert into model_prices (organization_id, name, models, per_million)
+      values (${acme}, 'own', '{model-b}', '{"input":5000,"output":5000}'),
+        (${rival.organizationId}, 'rival', '{model-a}', '{"input":1000000,"output":1000000}')`
+    const [cheap, dear] = [
+      await run({ tokens: 1000, model: 'x/model-a' }),
+      await run({ tokens: 1000, model: 'model-b', at: -59 }),
+    ]
+    const unknown = await run({ tokens: 1000, model: 'model-c' })
+    await run({ of: rival, tokens: 1000 })
+    const alert = await make({ watches: 'cost_per_run', threshold: 2.5 })
+    const total = await make({ watches: 'cost_total', threshold: 5.0011 })
+    await look(0)
+    expect(await kept(alert)).toEqual({ state: 'firing', value: 2.5005, samples: 3 })
+    expect(await kept(total)).toEqual({ state: 'ok', value: 5.001, samples: 3 })
+    const [change] = await listAlertChanges(sql, alert)
+    expect(change?.threshold).toBe(2.5)
+    expect(change?.runs.map((each) => each.kickoff_id)).toEqual([dear, cheap, unknown])
+    expect(await sql`select from run_costs`).toHaveLength(3)
+    await sql`update model_prices set per_million = '{"input":1,"output":1}'`
+    await look(0)
+    expect(await kept(alert)).toMatchObject({ value: 2.5005 })
+    await sql`delete from model_prices`
+    expect(await deleteOldCosts(sql)).toBe(3)
+  })
+
+  it('may be the ratings of people: the last one that each run got in the window', async () => {
+    const { sql } = database
+    const [bad, changed, early] = [await run({ at: -600 }), await run({}), await run({})]
+    const other = await run({ of: digest })
+    await rate(bad, 1, { at: -9 })
+    await rate(bad, -1, { at: -8 })
+    await rate(changed, -1, { at: -7 })
+    await rate(changed, 1, { at: -6 })
+    await rate(early, -1, { at: -61 })
+    await rate(other, -1, { at: -1 })
+    await rate(other, -1, { of: rival.organizationId })
+    await rate(await run({ of: rival }), -1, { of: rival.organizationId })
+    const one = await make({ ...ofResearch(), watches: 'bad_ratings', threshold: 50 })
+    const all = await make({ watches: 'bad_ratings', threshold: 60, minimum: 3 })
+    await look(0)
+    expect(await kept(one)).toEqual({ state: 'firing', value: 50, samples: 2 })
+    expect(await kept(all)).toEqual({
+      state: 'firing',
+      value: expect.closeTo(200 / 3),
+      samples: 3,
+    })
+    const [change] = await listAlertChanges(sql, all)
+    expect(change?.runs.map((each) => each.kickoff_id)).toEqual([other, bad])
   })
 
   it('may be a budget of the day or the month', async () => {
@@ -294,7 +368,7 @@ describe('an alert', () => {
     const holder = await sql.reserve()
     await holder`begin`
     await holder`lock table webhook_lines in access exclusive mode`
-    const cut = lookAtAlerts(killed, minute(0)).catch((error: unknown) => error)
+    const cut = lookAtAlerts(killed, { at: minute(0) }).catch((error: unknown) => error)
     for (let tries = 0; tries < 1000; tries += 1) {
       const waiting = await sql`
         select from pg_stat_activity where application_name like '%killed%'
@@ -379,6 +453,8 @@ describe('an alert', () => {
     [{ mail: ['ada@acme.example', 'eve@rival.example'] }, '"eve@rival.example" is not the address'],
     [{ resolvesBelow: 51 }, 'not above the one at which it fires'],
     [{ threshold: 101 }, '100 % at the most'],
+    [{ threshold: 0.5 }, 'Only dollars have decimals'],
+    [{ watches: 'tokens_total' as const, resolvesBelow: 1.5 }, 'Only dollars have decimals'],
   ])('is refused with %o', async (changes, problem) => {
     const { deploymentId: _, ...fields } = { ...rule, ...changes }
     await expect(readAlert(database.sql, acme, fields)).rejects.toThrow(problem)
@@ -397,22 +473,24 @@ describe('an alert', () => {
         resolves_below, for_minutes, minimum, mail)
       select ${acme}, case when n % 3 = 0 then ${research.id}::int end, 'a', (array['failure_share',
           'duration_median', 'duration_p95', 'tokens_per_run', 'tokens_total', 'budget_spent',
-          'approvals_waiting', 'approval_age', 'schedules_idle'])[1 + n % 9],
+          'approvals_waiting', 'approval_age', 'schedules_idle', 'cost_per_run', 'cost_total',
+          'bad_ratings'])[1 + n % 12],
         (array[5, 15, 60])[1 + n % 3],
-        case when n % 9 in (1, 2) and n < 115 then 1 else 1000000000 end, null, 0, 1, '{}'
+        case when n % 12 in (1, 2) and n < 152 then 1 else 1000000000 end, null, 0, 1, '{}'
       from generate_series(1, 1000) n`
     let statements = 0
     const counted = connectDatabase(parseAddress(url), { name: 'counted', max: 1 })
     counted.options.debug = () => void (statements += 1)
     const changed: number[] = []
     for (let turn = 0; turn < 20 && changed.at(-1) !== 0; turn += 1) {
-      changed.push(await lookAtAlerts(counted, minute(0)))
+      changed.push(await lookAtAlerts(counted, { at: minute(0), prices }))
     }
-    expect(changed).toEqual([20, 6, 0])
+    // The 2,000 runs of both automations are priced first: that is as many as at a time.
+    expect(changed).toEqual([2000, 20, 6, 0])
     statements = 0
-    expect(await lookAtAlerts(counted, minute(1))).toBe(0)
+    expect(await lookAtAlerts(counted, { at: minute(1), prices })).toBe(0)
     await counted.end()
-    expect(statements).toBeLessThanOrEqual(9)
+    expect(statements).toBeLessThanOrEqual(11)
     const looked = await sql`select from alerts where looked_at = ${minute(1)}`
     expect(looked).toHaveLength(1000)
   })

@@ -67,6 +67,8 @@ describe('the alerts of an organization', () => {
     expect(await read('/alerts')).toContain('firing')
     await ada.post(at, { ...typed, name: 'All fail', threshold: '90' })
     expect(await read(at)).toContain('<h1 class="break">All fail</h1>')
+    const costs = { ...typed, watches: 'cost_per_run', threshold: '0.0125' }
+    expect(await read(await create(costs))).toMatch(/step="0.0001" name="threshold" value="0.0125"/)
     await ada.post(`${at}/silence`)
     expect(await read(at)).toContain('Firing, silent')
     await ada.post(`${at}/resume`)
@@ -88,7 +90,9 @@ describe('the alerts of an organization', () => {
     [{ name: ' ' }, 'Name must not be empty'],
     [{ watches: 'moods' }, 'must be one of failure_share'],
     [{ threshold: '101' }, '100 % at the most'],
-    [{ threshold: '-1' }, 'must be a whole number'],
+    [{ threshold: '-1' }, 'must be a number above 0'],
+    [{ threshold: '0.00001', watches: 'cost_per_run' }, 'with 4 decimals at the most'],
+    [{ threshold: '1.5' }, 'Only dollars have decimals'],
     [{ resolves_below: '21' }, 'not above the one at which it fires'],
     [{ automation: 'nowhere' }, 'no automation with the slug'],
     [{ mail: 'ada@acme.example' }, 'has no mail server'],
