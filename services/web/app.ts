@@ -60,6 +60,7 @@ import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { triggerPageRoutes } from './console/triggers/routes.ts'
 import { evaluationPageRoutes } from './console/evaluations/routes.ts'
+import { reviewPageRoutes } from './console/evaluations/review-routes.ts'
 import { runCaseRoutes } from './console/evaluations/run-case-routes.ts'
 import { modelCallPageRoutes } from './console/model-calls/routes.ts'
 import { replayPageRoutes } from './console/replays/routes.ts'
@@ -93,6 +94,7 @@ const PAGES = [
   modelCallPageRoutes,
   evaluationPageRoutes,
   runCaseRoutes,
+  reviewPageRoutes,
   batchPageRoutes,
   approvalRoutes,
   auditRoutes,

@@ -70,6 +70,8 @@ const check = v.variant(
         'must have usd, tokens or seconds',
       ),
     ),
+    /** A person finds it good, in the review queue. */
+    closedObject({ type: v.literal('person') }),
     /** A model finds that the output complies with a rubric, most of the times it is asked. */
     closedObject({
       type: v.literal('judge'),
@@ -95,6 +97,7 @@ const TYPES: readonly string[] = [
   'tool_called',
   'tool_not_called',
   'at_most',
+  'person',
   'judge',
 ] satisfies readonly Check['type'][]
 
@@ -141,6 +144,9 @@ export function makeCheck(
   expected: string | null,
   performed: Performed,
 ): Finding {
+  if (given.type === 'person') {
+    return { type: 'person', state: 'error', reason: 'A person has to rate the output.' }
+  }
   try {
     return { type: given.type, ...find(given, expected, performed) }
   } catch (thrown) {
@@ -158,7 +164,11 @@ const SKIPPED: Found = { state: 'skipped', reason: 'The case has no expected out
 const when = (holds: boolean, reason: string): Found =>
   holds ? PASSED : { state: 'failed', reason }
 
-function find(given: Exclude<Check, Judge>, expected: string | null, made: Performed): Found {
+function find(
+  given: Exclude<Check, Judge | { type: 'person' }>,
+  expected: string | null,
+  made: Performed,
+): Found {
   const { output, tools } = made
   switch (given.type) {
     case 'equal':

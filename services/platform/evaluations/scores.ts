@@ -74,6 +74,14 @@ function toScore(counts: Counts | undefined): SideScore | undefined {
   return { ...score, share: wilson(score.passed, score.cases) }
 }
 
+/** Keeps the scores of an evaluation anew, of which a result became another one. */
+export async function rescoreEvaluation(sql: Queryable, id: string): Promise<void> {
+  const scores = await readScores(sql, id)
+  await sql`
+    update evaluations set scores = ${JSON.stringify(scores)}::text::jsonb
+    where id = ${id} and scores is not null`
+}
+
 /**
  * Ends the evaluations whose runs are all done, and keeps what was found. More than one service may
  * do so at a time.

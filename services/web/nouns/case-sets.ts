@@ -35,7 +35,8 @@ const fields = {
     label: 'Checks, as a JSON list',
     hint:
       'Each has a type: equal, contains, pattern, schema, expression, tool_called, ' +
-      'tool_not_called, at_most or judge. Without one, a case passes when its run completes.',
+      'tool_not_called, at_most, person or judge. Without one, a case passes when its run ' +
+      'completes.',
     control: json({ rows: 10 }),
     example: [{ type: 'contains' }],
   }),

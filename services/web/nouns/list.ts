@@ -20,6 +20,7 @@ import { ownCrews } from './own-crews.ts'
 import { prices } from './prices.ts'
 import { regionRules } from './region-rules.ts'
 import { replays } from './replays.ts'
+import { scoreRules } from './score-rules.ts'
 import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceForwards } from './trace-forwards.ts'
@@ -39,6 +40,7 @@ export const NOUNS: readonly Resource[] = [
   evaluations,
   gates,
   caseSets,
+  scoreRules,
   batches,
   ownCrews,
   environmentVariables,

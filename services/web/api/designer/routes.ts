@@ -24,6 +24,7 @@ import { designerModelCallRoutes } from './model-call-routes.ts'
 import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReceiptRoutes } from './receipt-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
+import { designerReviewRoutes } from './review-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
@@ -48,6 +49,7 @@ const ROOMS = [
   designerModelCallRoutes,
   designerCaseRoutes,
   designerEvaluationRoutes,
+  designerReviewRoutes,
   designerImportRoutes,
   designerKnowledgeRoutes,
   designerRunRoutes,

@@ -51,7 +51,7 @@ const listField = (list: string | undefined): Html | string =>
 const oneNote = (given: TraceNote, { session, tracePath, list }: TraceNotesView): Html =>
   html`<li>
     <div class="pair">
-      <strong>${visibleText(given.author ?? 'A former member')}</strong>
+      <strong>${visibleText(given.author ?? 'A program or a former member')}</strong>
       ${given.rating === null ? '' : pill(TONES[given.rating], NAMES[given.rating])}
       <span class="quiet">${time(given.createdAt)}</span>
       ${

@@ -5,6 +5,7 @@ import type { Published } from '../../../platform/evaluations/publish-through-ga
 import type { CaseSet } from '../../../platform/evaluations/case-sets.ts'
 import type { Project, VersionKey } from '../../../platform/projects/projects.ts'
 import type { Share } from '../../../platform/projects/releases.ts'
+import type { Rating } from '../../../platform/traces/trace-notes.ts'
 
 /** Returns the entry of the audit about a new project. */
 export const projectEntry = ({ id, name }: Pick<Project, 'id' | 'name'>): AuditEntry => ({
@@ -78,6 +79,19 @@ export const casesEntry = (
   { id, name }: Pick<CaseSet, 'id' | 'name'>,
   after: object,
 ): AuditEntry => ({ action: 'cases_changed', target: { kind: 'case_set', id, name }, after })
+
+/** Returns the entry of the audit about an answer that a person rated. */
+export const reviewEntry = (
+  { id, rating }: { readonly id: string; readonly rating: Rating },
+  { evaluationId }: { readonly evaluationId: string | null },
+): AuditEntry =>
+  evaluationId === null
+    ? runEntry('run_rated', id, { rating })
+    : {
+        action: 'result_rated',
+        target: { kind: 'evaluation', id: evaluationId },
+        after: { result: id, rating },
+      }
 
 /** Returns an entry of the audit about a file of a tool. */
 export const toolEntry = (action: string, filename: string, after?: object): AuditEntry => ({

@@ -407,6 +407,14 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'PUT /designer/v2/automations/:automationId/gates/:gateId': async (path) =>
     json('PUT', { set: await setName(), at_least: 70 })(path),
   'DELETE /designer/v2/automations/:automationId/gates/:gateId': json('DELETE'),
+  'POST /automations/:automationId/score-rules/:scoreRuleId': form({ reviewed_share: '5' }),
+  'PUT /designer/v2/automations/:automationId/score-rules/:scoreRuleId': json('PUT', {
+    reviewed_share: 10,
+  }),
+  'POST /automations/:automationId/reviews': async (path) =>
+    form({ kind: 'run', id: await insertRun(), rating: 'good' })(path),
+  'POST /designer/v2/automations/:automationId/reviews': async (path) =>
+    json('POST', { kind: 'run', id: await insertRun(), rating: 'bad' })(path),
   'DELETE /designer/v2/case-sets/:caseSetId/cases/:caseId': json('DELETE'),
   'POST /automations/:automationId/case-sets/:caseSetId/delete': form(),
   'DELETE /designer/v2/automations/:automationId/case-sets/:caseSetId': json('DELETE'),
@@ -762,7 +770,7 @@ const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promi
 
 /** What is there of automations that are made from sources only. */
 const CREWS =
-  /automations\/:automationId(\/(settings|variables|depl|sto|star|re(?!pl)|crew|env|git|delete)|$)/
+  /automations\/:automationId(\/(settings|variables|depl|sto|star|re(?!pl|v)|crew|env|git|del)|$)/
 
 const ownCrew = (name: string): Promise<string> =>
   firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
@@ -818,6 +826,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   },
   caseSetId: () => firstOf(platform.sql`select id from case_sets order by size desc`),
   caseId: () => firstOf(platform.sql`select id from cases`),
+  scoreRuleId: async () => platform.acme.research.automationId,
   gateId: () => firstOf(platform.sql`select id from gates`),
   evaluationId: () => firstOf(platform.sql`select id from evaluations`),
   batchId: () => firstOf(platform.sql`select id from batches`),
