@@ -2,9 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { Automation } from '../automations/automations.ts'
-import type { CrewDefinition } from '../definitions/crew-definition.ts'
-import { isOwnCrew } from '../definitions/own-crew-definition.ts'
-import { ensureCopy } from '../projects/draft-tests.ts'
+import { pinVersion } from '../projects/draft-tests.ts'
 import { unlessHeld } from '../runs/run-retention.ts'
 import { getCaseSet } from './case-sets.ts'
 import type { Scores } from './scores.ts'
@@ -176,40 +174,6 @@ async function refuseMany(tx: Transaction, organizationId: number): Promise<void
     `Your organization has ${count} evaluations in progress, and ${IN_PROGRESS_MAX} is the most. ` +
       'Wait for one of them, or delete it.',
   )
-}
-
-interface VersionRow {
-  readonly id: number
-  readonly projectId: number
-  readonly definition: CrewDefinition
-  readonly isDraft: boolean
-}
-
-/** Returns the id of a published version, or of a copy of a draft. Raises `unprocessable`. */
-async function pinVersion(
-  tx: Transaction,
-  { projectVersionId, organizationId }: OfAutomation,
-  number: number,
-): Promise<number> {
-  const [found] = await tx<VersionRow[]>`
-    select v.id, v.project_id, v.definition, v.published_at is null as is_draft
-    from project_versions runs join project_versions v on v.project_id = runs.project_id
-      join projects p on p.id = v.project_id
-    where runs.id = ${projectVersionId} and v.number = ${number} for no key update of p`
-  if (!found) {
-    throw new AppError(
-      'unprocessable',
-      `The project of this automation has no version ${number}. Its page lists those it has.`,
-    )
-  }
-  const { id, projectId, definition, isDraft } = found
-  if (isOwnCrew(definition)) {
-    throw new AppError(
-      'unprocessable',
-      'The crew of this automation is a program of its own. Only designed versions are evaluated.',
-    )
-  }
-  return isDraft ? ensureCopy(tx, { organizationId, projectId, number }, definition) : id
 }
 
 /** Gives up an evaluation that is in progress. */

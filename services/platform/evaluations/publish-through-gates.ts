@@ -10,8 +10,11 @@ import type { VersionKey } from '../projects/projects.ts'
 import { createEvaluation, giveUpEvaluation } from './evaluations.ts'
 import { listChanged } from './evaluation-results.ts'
 import type { ChangedCase } from './evaluation-results.ts'
+import { getReplayGate } from '../replays/replay-gates.ts'
 import { listGates } from './gates.ts'
 import type { Gate } from './gates.ts'
+import { judgeByReplay } from './judge-by-replay.ts'
+import type { DivergedRun } from './judge-by-replay.ts'
 import type { Scores } from './scores.ts'
 
 /** The longest reason for which gates do not count. */
@@ -21,15 +24,20 @@ const CASES_MAX = 20
 
 /** What a gate says of a version. */
 export interface Verdict {
-  readonly set: string
+  /** null: it is about the newest runs. */
+  readonly set: string | null
   readonly automationId: string
   /** null: it could not be started. */
   readonly evaluationId: string | null
+  /** The replay of the newest runs; null: it is about a set, or could not be started. */
+  readonly replayId: string | null
   /** `started`: just now; `pending`: it is in progress. */
   readonly state: 'passed' | 'started' | 'pending' | 'refused'
   readonly reason: string
   /** Those that the running version passes and this one does not. */
   readonly cases: readonly ChangedCase[]
+  /** The first runs that it performs otherwise. */
+  readonly runs: readonly DivergedRun[]
 }
 
 /** How a version is published in spite of its gates, or through them. */
@@ -44,8 +52,8 @@ export type Published = { readonly version: Version } | { readonly verdicts: rea
 
 /**
  * Publishes a draft as `publishDraft` does, if each gate of the automations of its project lets it
- * through. Starts the evaluations that are missing: then, and while one is in progress, nothing is
- * published.
+ * through. Starts the evaluations and replays that are missing: then, and while one is in progress,
+ * nothing is published.
  */
 export async function publishThroughGates(
   sql: Queryable,
@@ -66,6 +74,12 @@ export async function publishThroughGates(
         for (const gate of await listGates(tx, automation.id)) {
           verdicts.push(await judge(tx, { key, definition, automation, gate, createdBy }))
         }
+        const gate = await getReplayGate(tx, automation.id)
+        if (gate.last === 0) continue
+        const { automationId } = automation
+        const judged = { automation, gate, definition, number: key.number, createdBy }
+        const verdict = await judgeByReplay(tx, judged)
+        verdicts.push({ set: null, automationId, evaluationId: null, cases: [], ...verdict })
       }
     }
     if (verdicts.some(({ state }) => state !== 'passed')) return { verdicts }
@@ -87,7 +101,9 @@ const listGated = (tx: Transaction, { organizationId, projectId }: VersionKey): 
     select d.id, d.automation_id, d.organization_id, d.project_version_id, v.number as running
     from deployments d join project_versions v on v.id = d.project_version_id
     where v.project_id = ${projectId} and d.organization_id = ${organizationId}
-      and d.tests_project_id is null and exists (select from gates where deployment_id = d.id)
+      and d.tests_project_id is null and (
+        exists (select from gates where deployment_id = d.id)
+        or exists (select from replay_gates where deployment_id = d.id and last > 0))
     order by d.id`
 
 interface Judged {
@@ -108,7 +124,8 @@ interface Found {
 async function judge(tx: Transaction, judged: Judged): Promise<Verdict> {
   const { gate, automation } = judged
   const found = await findEvaluation(tx, judged)
-  const of = { set: gate.set, automationId: automation.automationId, cases: [] }
+  const { automationId } = automation
+  const of = { set: gate.set, automationId, replayId: null, cases: [], runs: [] }
   if (!found) return { ...of, ...(await begin(tx, judged)) }
   const { id: evaluationId, scores, isLate, isDone } = found
   if (isDone && scores)
@@ -178,5 +195,9 @@ async function weigh(
 export const refusalOf = (verdicts: readonly Verdict[]): string =>
   verdicts
     .filter(({ state }) => state === 'refused')
-    .map(({ set, reason }) => `The gate "${set}" refuses it: ${reason}`)
+    .map(({ set, reason }) =>
+      set === null
+        ? `The replay of the newest runs refuses it: ${reason}`
+        : `The gate "${set}" refuses it: ${reason}`,
+    )
     .join(' ')

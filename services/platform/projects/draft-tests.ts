@@ -4,6 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 import { automationColumns } from '../automations/automations.ts'
 import type { Automation } from '../automations/automations.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { isOwnCrew } from '../definitions/own-crew-definition.ts'
 import { runnerOf } from './project-automations.ts'
 import type { VersionKey } from './projects.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
@@ -39,7 +40,7 @@ export async function prepareDraftTest(
  * Returns the id of a copy of a draft, the same for the same text. The caller holds the project, so
  * that no text is kept twice.
  */
-export async function ensureCopy(
+async function ensureCopy(
   tx: Queryable,
   { organizationId, projectId, number }: VersionKey,
   definition: CrewDefinition,
@@ -56,6 +57,44 @@ export async function ensureCopy(
       where not exists (select from there) returning id)
     select id from there union all select id from added`
   return copy.id
+}
+
+interface VersionRow {
+  readonly id: number
+  readonly projectId: number
+  readonly definition: CrewDefinition
+  readonly isDraft: boolean
+}
+
+/**
+ * Returns the id of a published version of an automation's project, or of a copy of a draft, which
+ * stays what it is. Raises `unprocessable` for one that is not there, or has a crew of its own.
+ */
+export async function pinVersion(
+  tx: Queryable,
+  { projectVersionId, organizationId }: Pick<Automation, 'projectVersionId' | 'organizationId'>,
+  number: number,
+): Promise<number> {
+  const [found] = await tx<VersionRow[]>`
+    select v.id, v.project_id, v.definition, v.published_at is null as is_draft
+    from project_versions runs join project_versions v on v.project_id = runs.project_id
+      join projects p on p.id = v.project_id
+    where runs.id = ${projectVersionId} and v.number = ${number} for no key update of p`
+  if (!found) {
+    throw new AppError(
+      'unprocessable',
+      `The project of this automation has no version ${number}. Its page lists those it has.`,
+    )
+  }
+  const { id, projectId, definition, isDraft } = found
+  if (isOwnCrew(definition)) {
+    throw new AppError(
+      'unprocessable',
+      'The crew of this automation is a program of its own. Only designed versions can be ' +
+        'evaluated or replayed.',
+    )
+  }
+  return isDraft ? ensureCopy(tx, { organizationId, projectId, number }, definition) : id
 }
 
 async function ensureTestAutomation(

@@ -2,8 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
 import type { Automation } from '../automations/automations.ts'
-import type { CrewDefinition } from '../definitions/crew-definition.ts'
-import { isOwnCrew } from '../definitions/own-crew-definition.ts'
+import { pinVersion } from '../projects/draft-tests.ts'
 import { unlessHeld } from '../runs/run-retention.ts'
 
 /** The most runs of a replay. */
@@ -47,7 +46,7 @@ export interface Replay extends ReplayFields, ReplayCounts {
 }
 
 const selectReplays = (sql: Queryable, where: ReturnType<Queryable>) => sql<Replay[]>`
-  select r.id, v.number as version, r.last, r.status, r.of_version,
+  select r.id, coalesce(v.number, v.copy_of) as version, r.last, r.status, r.of_version,
     r.kickoff_ids::text[] as kickoff_ids, r.runs, r.created_at, r.created_by, c.waiting, c.equal,
     c.different, c.impossible, case when c.waiting = 0 then c.finished_at end as finished_at
   from replays r join project_versions v on v.id = r.version_id cross join lateral (
@@ -90,6 +89,11 @@ export async function deleteReplay(sql: Queryable, { id }: Pick<Replay, 'id'>): 
   await unlessHeld('outcomes of this replay', sql`delete from replays where id = ${id}`)
 }
 
+/** Gives up what of a replay is not done yet. */
+export async function giveUpReplay(sql: Queryable, id: string): Promise<void> {
+  await sql`delete from replay_runs where replay_id = ${id} and finished_at is null`
+}
+
 type OfAutomation = Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>
 
 /**
@@ -106,7 +110,7 @@ export async function createReplay(
   // One after the other, so that no two exceed what may be in progress.
   await sql`select from organizations where id = ${organizationId} for no key update`
   await refuseMany(sql, organizationId)
-  const versionId = await getReplayable(sql, automation, fields.version)
+  const versionId = await pinVersion(sql, automation, fields.version)
   const ids = await chooseRuns(sql, deploymentId, fields)
   const { last, status, ofVersion } = fields
   const kickoffIds = [...fields.kickoffIds]
@@ -137,28 +141,6 @@ async function refuseMany(sql: Queryable, organizationId: number): Promise<void>
     'conflict',
     `Your organization has ${count} replays in progress, and ${IN_PROGRESS_MAX} is the most. ` +
       'Wait for one of them, or delete it.',
-  )
-}
-
-async function getReplayable(
-  sql: Queryable,
-  { projectVersionId }: OfAutomation,
-  number: number,
-): Promise<number> {
-  const [found] = await sql<{ id: number; definition: CrewDefinition }[]>`
-    select v.id, v.definition from project_versions v
-      join project_versions runs on runs.project_id = v.project_id
-    where runs.id = ${projectVersionId} and v.number = ${number}`
-  if (!found) {
-    throw new AppError(
-      'unprocessable',
-      `The project of this automation has no version ${number}. Its page lists those it has.`,
-    )
-  }
-  if (!isOwnCrew(found.definition)) return found.id
-  throw new AppError(
-    'unprocessable',
-    'The crew of this automation is a program of its own. Only designed versions can be replayed.',
   )
 }
 

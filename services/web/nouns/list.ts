@@ -19,6 +19,7 @@ import { organizations } from './organizations.ts'
 import { ownCrews } from './own-crews.ts'
 import { prices } from './prices.ts'
 import { regionRules } from './region-rules.ts'
+import { replayGates } from './replay-gates.ts'
 import { replays } from './replays.ts'
 import { scoreRules } from './score-rules.ts'
 import { schedules } from './schedules.ts'
@@ -39,6 +40,7 @@ export const NOUNS: readonly Resource[] = [
   replays,
   evaluations,
   gates,
+  replayGates,
   caseSets,
   scoreRules,
   batches,

@@ -49,22 +49,30 @@ const overrideBody = jsonBody(
 )
 
 const versions = pagesOf(['VersionList', 'versions'], versionSummary, ({ number }) => number)
+const divergedRun = { kickoff_id: s.uuid, reason: s.text }
 const failedCase = { case_id: s.uuid, name: s.perhapsText, reason: s.perhapsText }
 const verdictDocument = s.document(
   'GateVerdict',
   {
-    set: s.text,
+    set: s.say(s.perhapsText, 'Null: it is about the newest runs.'),
     state: s.words(['passed', 'pending', 'refused']),
     reason: s.text,
     evaluation_id: s.perhapsUuid,
     evaluation: s.say(s.perhapsText, 'Its address.'),
     cases: s.list(s.closed(failedCase)),
+    replay_id: s.perhapsUuid,
+    replay: s.say(s.perhapsText, 'Its address.'),
+    runs: s.say(s.list(s.closed(divergedRun)), 'The first runs that it performs otherwise.'),
   },
-  ({ automationId, evaluationId: id, state, ...verdict }: Verdict) => ({
+  ({ automationId, evaluationId, replayId, state, ...verdict }: Verdict) => ({
     ...verdict,
     state: state === 'started' ? 'pending' : state,
-    evaluationId: id,
-    evaluation: id && `/designer/v2/automations/${automationId}/evaluations/${id}`,
+    evaluationId,
+    evaluation:
+      evaluationId && `/designer/v2/automations/${automationId}/evaluations/${evaluationId}`,
+    replayId,
+    replay: replayId && `/designer/v2/automations/${automationId}/replays/${replayId}`,
+    runs: verdict.runs.map(s.pickOf(divergedRun)),
     cases: verdict.cases.map(s.pickOf(failedCase)),
   }),
 )

@@ -42,6 +42,7 @@ function waysOn({ automation, version: { projectId, number } }: DesignPage): Htm
     <a class="button" href="/automations/${automation.automationId}/case-sets">Cases</a>
     <a class="button" href="/automations/${automation.automationId}/evaluations">Evaluations</a>
     <a class="button" href="/automations/${automation.automationId}/gates">Gates</a>
+    <a class="button" href="/automations/${automation.automationId}/replay-gates">Replay gate</a>
     <a class="button" href="/automations/${automation.automationId}/reviews">Reviews</a>
     <a class="button" href="${path}/versions/${number}">Version ${number}</a>
     <a class="button primary" href="${path}/new-version?from=${number}">Edit</a>

@@ -3,6 +3,7 @@ import type { Verdict } from '../../../platform/evaluations/publish-through-gate
 import type { Version } from '../../../platform/projects/project-versions.ts'
 import type { Project } from '../../../platform/projects/projects.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { runPath } from '../frame/addresses.ts'
 import { shortId } from '../frame/format.ts'
 import { csrfField, listTable, statePill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
@@ -34,32 +35,41 @@ export function verdictSection(view: Judged, verdicts: readonly Verdict[]): Html
       ${
         isRefused
           ? 'It is not published. Change it, or its cases, and publish it again.'
-          : 'It is not published yet. Publish it again when the evaluations are done.'
+          : 'It is not published yet. Publish it again when evaluations and replays are done.'
       }
     </p>
-    ${listTable('Gates', ['Gate', 'State', 'Why', 'Cases'], verdicts.map(verdictRow))}
+    ${listTable('Gates', ['Gate', 'State', 'Why', 'Cases or runs'], verdicts.map(verdictRow))}
     ${isRefused && view.session.role === 'admin' ? overrideForm(view) : ''}
   </section>`
 }
 
-const verdictRow = ({ set, automationId, evaluationId, state, reason, cases }: Verdict): Html =>
-  html`<tr>
-    <td class="lead break">
-      ${
-        evaluationId === null
-          ? set
-          : html`<a href="/automations/${automationId}/evaluations/${evaluationId}">${set}</a>`
-      }
-    </td>
+function placeOf({ automationId, evaluationId, replayId }: Verdict): string | undefined {
+  const path = `/automations/${automationId}`
+  if (evaluationId !== null) return `${path}/evaluations/${evaluationId}`
+  return replayId === null ? undefined : `${path}/replays/${replayId}`
+}
+
+function verdictRow(verdict: Verdict): Html {
+  const { set, automationId, state, reason, cases, runs } = verdict
+  const [name, place] = [set ?? 'The newest runs', placeOf(verdict)]
+  return html`<tr>
+    <td class="lead break">${place === undefined ? name : html`<a href="${place}">${name}</a>`}</td>
     <td class="state">${statePill(STATES[state])}</td>
     <td data-label="Why" class="row-wide break">${reason}</td>
-    <td data-label="Cases" class="row-wide break">
+    <td data-label="Cases or runs" class="row-wide break">
       ${cases.map(
-        ({ caseId, name, reason: why }) =>
-          html`<p>${visibleText(`${name ?? shortId(caseId)}: ${why ?? ''}`)}</p>`,
+        ({ caseId, name: called, reason: why }) =>
+          html`<p>${visibleText(`${called ?? shortId(caseId)}: ${why ?? ''}`)}</p>`,
+      )}
+      ${runs.map(
+        ({ kickoffId: id, reason: why }) =>
+          html`<p>
+            <a href="${runPath({ automationId }, { id })}">${shortId(id)}</a>: ${visibleText(why)}
+          </p>`,
       )}
     </td>
   </tr>`
+}
 
 const overrideForm = ({ session, project, version }: Judged): Html =>
   html`<form

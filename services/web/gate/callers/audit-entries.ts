@@ -38,7 +38,7 @@ export const versionEntry = (
 
 /**
  * Returns the entry of the audit about a version that is published, perhaps in spite of its gates;
- * or about the evaluations that were started for it.
+ * or about the evaluations and replays that were started for it.
  */
 export function publicationEntry(
   key: VersionKey,
@@ -51,11 +51,11 @@ export function publicationEntry(
       ? entry
       : { ...entry, after: { ...entry.after, gates_overridden: override } }
   }
-  const evaluations = published.verdicts.flatMap(({ state, evaluationId }) =>
-    state === 'started' && evaluationId !== null ? [evaluationId] : [],
-  )
-  if (evaluations.length === 0) return undefined
-  return { ...entry, action: 'gates_started', after: { ...entry.after, evaluations } }
+  const started = published.verdicts.filter(({ state }) => state === 'started')
+  if (started.length === 0) return undefined
+  const evaluations = started.flatMap(({ evaluationId }) => evaluationId ?? [])
+  const replays = started.flatMap(({ replayId }) => replayId ?? [])
+  return { ...entry, action: 'gates_started', after: { ...entry.after, evaluations, replays } }
 }
 
 /** Returns an entry of the audit about a version that takes all calls, or a share of them. */

@@ -407,6 +407,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'PUT /designer/v2/automations/:automationId/gates/:gateId': async (path) =>
     json('PUT', { set: await setName(), at_least: 70 })(path),
   'DELETE /designer/v2/automations/:automationId/gates/:gateId': json('DELETE'),
+  'POST /automations/:automationId/replay-gates/:replayGateId': form({
+    last: '0',
+    refuses: 'any',
+    within_minutes: '60',
+  }),
+  'PUT /designer/v2/automations/:automationId/replay-gates/:replayGateId': json('PUT', { last: 0 }),
   'POST /automations/:automationId/score-rules/:scoreRuleId': form({ reviewed_share: '5' }),
   'PUT /designer/v2/automations/:automationId/score-rules/:scoreRuleId': json('PUT', {
     reviewed_share: 10,
@@ -826,6 +832,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   },
   caseSetId: () => firstOf(platform.sql`select id from case_sets order by size desc`),
   caseId: () => firstOf(platform.sql`select id from cases`),
+  replayGateId: async () => platform.acme.research.automationId,
   scoreRuleId: async () => platform.acme.research.automationId,
   gateId: () => firstOf(platform.sql`select id from gates`),
   evaluationId: () => firstOf(platform.sql`select id from evaluations`),

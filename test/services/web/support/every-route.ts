@@ -122,6 +122,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     caseId: ids.caseId,
     evaluationId: ids.evaluation,
     gateId: ids.gate,
+    replayGateId: acme.research.automationId,
     scoreRuleId: acme.research.automationId,
     batchId: ids.batch,
     alertId: ids.alert,
