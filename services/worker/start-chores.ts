@@ -6,6 +6,7 @@ import {
   deleteRemovedAutomation,
   hasRemovedAutomations,
 } from '../platform/crews/automation-life.ts'
+import { hasDueScoreRules, lineUpScores } from '../platform/evaluations/run-scores.ts'
 import { hasEndedCalls, settleCalledRuns } from '../platform/runs/called-runs.ts'
 import { appendLeaves, hasNewLeaves } from '../platform/receipts/append-leaves.ts'
 import { hasUnsignedLeaves, signHead } from '../platform/receipts/sign-heads.ts'
@@ -72,6 +73,7 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
     chore('looking for schedules', hasDueSchedules, () => runDueSchedules(sql, { queue })),
     chore('putting batches into the queue', hasDueBatches, () => queueBatches(sql, queue)),
     chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql, { prices })),
+    chore('lining up runs to score', hasDueScoreRules, () => lineUpScores(sql)),
     chore('comparing versions', hasDueReleases, () => watchReleases(sql, prices)),
     chore('deciding what waited too long', hasExpiredApprovals, () => expireApprovals(sql)),
     chore('resuming runs that waited for others', hasEndedCalls, () => settleCalledRuns(sql)),

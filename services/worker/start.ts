@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import { hasDueCrews } from '../platform/crews/crew-leases.ts'
 import { hasDuePulls } from '../platform/crews/source-repositories.ts'
 import { hasDueCases } from '../platform/evaluations/evaluation-queue.ts'
+import { hasDueScores } from '../platform/evaluations/run-scores.ts'
 import { hasDueReplays } from '../platform/replays/replay-queue.ts'
 import { hasDueLines } from '../platform/webhooks/webhook-outbox.ts'
 import { measureBudgets } from '../platform/budgets/budgets.ts'
@@ -35,6 +36,7 @@ import { workerEnv } from './env.ts'
 import type { WorkerConfig } from './env.ts'
 import { startLoop } from './run/loop.ts'
 import { startEvaluations } from './evaluations/start-evaluations.ts'
+import { startScores } from './evaluations/start-scores.ts'
 import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
@@ -142,6 +144,7 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   const replays = startReplays({ sql, log, ...crews })
   const models = { readVariable: readerOf(source), oauth: oauthServiceOf(config) }
   const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
+  const scores = startScores({ sql, log, prices, ...models, ...crews })
   const erasures = startErasures({ config, log, sql })
   const forwards = startForwarding({ config, sql, log, onForwarded: metrics.forwarded })
   const lanes: readonly Lane[] = [
@@ -150,12 +153,14 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
     { name: 'webhooks', isDue: hasDueLines, wake: webhooks.wake },
     { name: 'replays', isDue: hasDueReplays, wake: replays.wake },
     { name: 'evaluations', isDue: hasDueCases, wake: evaluations.wake },
+    { name: 'scores of runs', isDue: hasDueScores, wake: scores.wake },
     { name: 'pulls of repositories', isDue: hasDuePulls, wake: pulls.wake },
   ]
   return {
     lanes,
     async stop(drainMs: number): Promise<void> {
-      const drained = [webhooks, replays, evaluations, forwards].map((each) => each.stop(drainMs))
+      const lines = [webhooks, replays, evaluations, scores, forwards]
+      const drained = lines.map((each) => each.stop(drainMs))
       await Promise.all([...drained, retention.stop(), pulls.stop(), erasures.stop()])
     },
   }

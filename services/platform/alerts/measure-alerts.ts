@@ -77,6 +77,25 @@ const measureRatings: Measure = (tx, look) => tx<Row[]>`
     (100.0 * count(*) filter (where t.rating < 0) / count(*))::float8 as value
   from rules r join rated t using (organization_id, scope, window_minutes) group by r.id`
 
+/** Runs that no check could judge are not counted. */
+const measureScores: Measure = (tx, look) => tx<Row[]>`
+  with ${rules(tx, look)},
+  wanted as materialized (select distinct organization_id, scope, window_minutes from rules),
+  scored as materialized (
+    select r.organization_id, s.scope, r.scored_at, r.state from run_scores r
+    cross join lateral (values (r.deployment_id), (0)) s (scope)
+    where r.state in ('passed', 'failed') and r.scored_at <= ${look.at}::timestamptz
+      and r.scored_at > ${look.at}::timestamptz
+        - make_interval(mins => (select max(window_minutes) from wanted))),
+  sums as (
+    select w.*, count(*)::int as samples,
+      100.0 * count(*) filter (where s.state = 'failed') / count(*) as failures
+    from wanted w join scored s on s.organization_id = w.organization_id and s.scope = w.scope
+      and s.scored_at > ${look.at}::timestamptz - make_interval(mins => w.window_minutes)
+    group by w.organization_id, w.scope, w.window_minutes)
+  select r.id, s.samples, s.failures::float8 as value
+  from rules r join sums s using (organization_id, scope, window_minutes)`
+
 const measureBudgets: Measure = (tx, look) => tx<Row[]>`
   with ${rules(tx, look)}
   select r.id, count(l)::int as samples, coalesce(max(100.0 * greatest(
@@ -121,6 +140,7 @@ const MEASURES: Readonly<Record<Watched, Measure>> = {
   cost_per_run: measureRuns,
   cost_total: measureRuns,
   bad_ratings: measureRatings,
+  failed_scores: measureScores,
   budget_spent: measureBudgets,
   approvals_waiting: measureApprovals,
   approval_age: measureApprovals,
@@ -170,7 +190,7 @@ export async function listWorstRuns(
       left join run_approvals a on a.run_id = e.id and a.decision is null
         and r.watches in ('approvals_waiting', 'approval_age')
       where e.organization_id = r.organization_id and d.tests_project_id is null
-        and r.watches <> 'bad_ratings'
+        and r.watches not in ('bad_ratings', 'failed_scores')
         and (r.deployment_id is null or e.deployment_id = r.deployment_id)
         and case when r.watches in ('approvals_waiting', 'approval_age')
             then e.status = 'waiting' and a.run_id is not null
@@ -179,7 +199,7 @@ export async function listWorstRuns(
             and e.finished_at <= ${at}::timestamptz and e.finished_at >
               ${at}::timestamptz - make_interval(mins => r.window_minutes) end
       order by badness desc nulls last, e.id limit 5)
-    union all (${ratedBad(tx, at)})) w
+    union all (${ratedBad(tx, at)}) union all (${scoredBad(tx, at)})) w
     where r.id = any(${[...ids]}::uuid[])
     group by r.id`
   return new Map(rows.map(({ id, runs }) => [id, runs]))
@@ -200,3 +220,13 @@ const ratedBad = (tx: Transaction, at: Date) => tx`
         and l.trace_id = n.trace_id and l.id > n.id and l.rating > 0
         and l.created_at <= ${at}::timestamptz)
   group by e.id, d.automation_id order by max(n.id) desc limit 5`
+
+/** Those that failed a check, the newest first. */
+const scoredBad = (tx: Transaction, at: Date) => tx`
+  select s.run_id, d.automation_id, extract(epoch from s.scored_at)
+  from run_scores s join deployments d on d.id = s.deployment_id
+  where r.watches = 'failed_scores' and s.organization_id = r.organization_id
+    and (r.deployment_id is null or s.deployment_id = r.deployment_id) and s.state = 'failed'
+    and s.scored_at <= ${at}::timestamptz
+    and s.scored_at > ${at}::timestamptz - make_interval(mins => r.window_minutes)
+  order by s.scored_at desc limit 5`

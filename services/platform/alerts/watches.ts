@@ -8,6 +8,7 @@ export const WATCHES = {
   cost_per_run: { label: 'Cost of a run, on average', unit: 'USD', isOfRuns: true },
   cost_total: { label: 'Cost of all runs', unit: 'USD', isOfRuns: true },
   bad_ratings: { label: 'Share of rated runs that are bad', unit: '%', isOfRuns: true },
+  failed_scores: { label: 'Share of scored runs that fail a check', unit: '%', isOfRuns: true },
   budget_spent: { label: 'Share of a daily or monthly budget', unit: '%', isOfRuns: false },
   approvals_waiting: { label: 'Approvals that wait', unit: 'approvals', isOfRuns: false },
   approval_age: { label: 'Age of the oldest approval', unit: 'minutes', isOfRuns: false },

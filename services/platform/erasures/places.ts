@@ -176,6 +176,22 @@ export const PLACES: readonly Place[] = [
     },
   },
   {
+    kind: 'run_score',
+    from: 'run_scores t',
+    organization: 't.organization_id',
+    key: [['t.run_id', 'uuid']],
+    text: `concat_ws(E'\\n', t.reason, t.findings)`,
+    isHeld: 'is_held(t.organization_id, t.run_id)',
+    rows: 1000,
+    // The row stays: a run is scored once.
+    erase: async (tx, { items }) => {
+      await tx`
+      update run_scores set reason = null, findings = '[]'
+      where run_id = any (${items}::text[]::uuid[])`
+      return undefined
+    },
+  },
+  {
     kind: 'batch_row',
     from: 'batch_rows t join batches b on b.id = t.batch_id',
     organization: 'b.organization_id',

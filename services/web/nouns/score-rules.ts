@@ -1,10 +1,15 @@
 import { html } from 'hono/html'
+import * as v from 'valibot'
+import { getDefinition } from '../../platform/automations/automations.ts'
 import type { Automation } from '../../platform/automations/automations.ts'
+import { isOwnCrew } from '../../platform/definitions/own-crew-definition.ts'
+import { checks } from '../../platform/evaluations/checks.ts'
 import { getScoreRule, saveScoreRule } from '../../platform/evaluations/score-rules.ts'
 import type { ScoreRule } from '../../platform/evaluations/score-rules.ts'
+import { AppError } from '../../shared/errors.ts'
 import { whole } from '../../shared/whole.ts'
 import { say, text as string } from '../api/openapi/parts.ts'
-import { number } from '../resources/controls.ts'
+import { json, number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
@@ -16,6 +21,40 @@ const fields = {
     control: number({ min: 0, max: 100 }),
     example: 5,
   }),
+  scored_share: field(v.optional(whole(0, 100), 0), {
+    label: 'Of 100 runs that complete, so many are scored by the checks',
+    hint: 'Soon after they ended, and the same ones that wait for a person',
+    control: number({ min: 0, max: 100 }),
+    example: 20,
+  }),
+  checks: field(v.optional(checks, []), {
+    label: 'Checks, as a JSON list',
+    hint:
+      'As sets of cases have them, but for those that need an expected output or a person. A ' +
+      'judge asks a model for each run, which costs money.',
+    control: json({ rows: 10 }),
+    example: [{ type: 'tool_not_called', tool: 'mail' }],
+  }),
+}
+
+/** Raises `unprocessable` for checks that no run can pass. */
+async function readRule({ sql, owner }: Call<Automation>, rule: ScoreRule): Promise<ScoreRule> {
+  const needsMore = rule.checks.find(
+    (each) => /^(equal|person)$/.test(each.type) || (each.type === 'contains' && !each.text),
+  )
+  const judge = rule.checks.find(({ type }) => type === 'judge')
+  const problem =
+    rule.scoredShare > 0 && rule.checks.length === 0
+      ? 'Runs are scored by checks: enter one, or 0 for the share.'
+      : needsMore?.type === 'person'
+        ? 'The check "person" is for sets of cases: people rate runs by reviewed_share.'
+        : needsMore
+          ? `The check "${needsMore.type}" needs an expected output, which runs do not have.`
+          : judge && isOwnCrew(await getDefinition(sql, owner))
+            ? 'The crew of this automation is a program of its own, which asks no judge.'
+            : undefined
+  if (problem !== undefined) throw new AppError('unprocessable', problem)
+  return rule
 }
 
 /** The rule of an automation, whose id it has. */
@@ -36,7 +75,11 @@ export const scoreRules = resource<Automation, ScoreRule, Row, typeof fields>({
   isOnly: true,
   fields,
   identity: 'name',
-  values: ({ reviewedShare }) => ({ reviewed_share: reviewedShare }),
+  values: ({ reviewedShare, scoredShare, checks: given }) => ({
+    reviewed_share: reviewedShare,
+    scored_share: scoredShare,
+    checks: [...given],
+  }),
   facts: { name: [say(string, 'Always `scores`.'), () => 'scores'] },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',
@@ -44,19 +87,22 @@ export const scoreRules = resource<Automation, ScoreRule, Row, typeof fields>({
     list: async (call) => [await rowOf(call)],
     find: async (call, id) =>
       id.toLowerCase() === call.owner.automationId ? rowOf(call) : undefined,
-    read: async (_, { reviewed_share: reviewedShare }) => ({ reviewedShare }),
+    read: (call, { reviewed_share: reviewedShare, scored_share: scoredShare, checks: given }) =>
+      readRule(call, { reviewedShare, scoredShare, checks: given }),
     change: ({ sql, owner }, _, given) => saveScoreRule(sql, owner, given),
   },
   actions: {},
   words: {
-    about: 'The rule says which runs of the automation are judged.',
+    about: 'The rule says which runs of the automation are judged, by checks and by people.',
     icon: 'check',
     form: 'Rule',
     saved: 'The rule is saved.',
   },
   name: () => 'Scores',
-  state: ({ reviewedShare }) =>
-    reviewedShare === 0 ? ['idle', 'no run'] : ['good', `${reviewedShare} of 100 by people`],
+  state: ({ reviewedShare, scoredShare }) =>
+    Math.max(reviewedShare, scoredShare) === 0
+      ? ['idle', 'no run']
+      : ['good', `${scoredShare} of 100 by checks, ${reviewedShare} by people`],
   columns: [{ title: 'By people', cell: ({ reviewedShare }) => html`${reviewedShare} of 100` }],
   proposes: async () => ({}),
 })

@@ -1,24 +1,21 @@
-import { chargeOutside, hasRoom } from '../../platform/budgets/budget-outside.ts'
+import { hasRoom } from '../../platform/budgets/budget-outside.ts'
 import { modelsOf } from '../../platform/definitions/crew-definition.ts'
 import { resolveInputs } from '../../platform/definitions/crew-inputs.ts'
-import { judgedTimes, makeCheck, stateOf } from '../../platform/evaluations/checks.ts'
-import type { Finding, Judge, Performed } from '../../platform/evaluations/checks.ts'
+import { makeCheck, stateOf } from '../../platform/evaluations/checks.ts'
+import type { Finding, Performed } from '../../platform/evaluations/checks.ts'
 import { finishCase, putBackCase, retryCase } from '../../platform/evaluations/evaluation-queue.ts'
 import type { CaseResult, TakenCase } from '../../platform/evaluations/evaluation-queue.ts'
-import { judgeCrew, judgeInputs, sumUp } from '../../platform/evaluations/judge-crew.ts'
-import type { Answered } from '../../platform/evaluations/judge-crew.ts'
 import { closeEvaluations } from '../../platform/evaluations/scores.ts'
 import { AppError, toError } from '../../shared/errors.ts'
-import { findPrice } from '../../shared/prices/find-price.ts'
 import type { Ending } from '../run/ending.ts'
 import type { LoopSignals } from '../run/loop.ts'
 import { hasFiles } from '../run/perform-run.ts'
+import { askJudge, charge, isPriced } from './ask-judge.ts'
 import { performAlone } from './perform-alone.ts'
 import type { Alone, AloneDeps, Spent } from './perform-alone.ts'
 
 /** With its judges shorter than the lease. */
 const CASE_MS = 600_000
-const JUDGES_MS = 300_000
 /** How often a case is tried whose crew or worker is lost. */
 const ATTEMPTS_MAX = 3
 
@@ -48,14 +45,19 @@ async function perform(deps: AloneDeps, taken: TakenCase, signals: LoopSignals):
   const { url } = taken
   if (url === null) return wrong('The crew of its automation has no address.')
   if (hasFiles(taken)) return wrong('The version takes files, which cases do not have.')
-  if (!(await hasRoom(deps.sql, { ...taken, isPriced: isPriced(deps, taken) }))) {
+  if (
+    !(await hasRoom(deps.sql, {
+      ...taken,
+      isPriced: isPriced(deps, taken, modelsOf(taken.definition)),
+    }))
+  ) {
     return wrong('A budget is used up, or limits money and a model has no price.')
   }
   try {
     const inputs = resolveInputs(taken.definition, taken.inputs)
     const alone = { ...taken, inputs, url }
     const performed = await performAlone(deps, alone, { signals, timeoutMs: CASE_MS })
-    await charge(deps, taken, performed.spent)
+    await charge(deps.sql, taken, performed.spent)
     return await conclude(deps, { taken, alone, ...performed }, signals)
   } catch (thrown) {
     if (signals.drain.aborted) return { delaySeconds: 0 }
@@ -69,19 +71,6 @@ async function perform(deps: AloneDeps, taken: TakenCase, signals: LoopSignals):
     return { broken: 'The worker failed. Its log has the details.' }
   }
 }
-
-function isPriced({ prices }: AloneDeps, { definition, checks, organizationId }: TakenCase) {
-  const judges = checks.flatMap((each) => (each.type === 'judge' ? [each.model] : []))
-  const at = { organization: String(organizationId), at: new Date() }
-  return [...modelsOf(definition), ...judges].every((model) => findPrice(prices, { model, ...at }))
-}
-
-const charge = ({ sql }: AloneDeps, taken: TakenCase, spent: Spent): Promise<void> =>
-  chargeOutside(sql, {
-    ...taken,
-    tokens: spent.inputTokens + spent.outputTokens,
-    usd: spent.usd ?? 0,
-  })
 
 interface Concluded {
   readonly taken: TakenCase
@@ -111,46 +100,9 @@ async function conclude(
   const findings: Finding[] = []
   for (const check of taken.checks) {
     if (check.type !== 'judge') findings.push(makeCheck(check, taken.expected, made))
-    else findings.push(await judge(deps, { ...alone, check, judged, taken }, signals))
+    else findings.push(await askJudge(deps, { ...alone, check, judged, of: taken }, signals))
   }
   return { ...stateOf(findings), ...spent, output, findings }
 }
 
 const WAITS = 'It waits for a person, and no person is asked in an evaluation.'
-
-interface Judging extends Alone {
-  readonly check: Judge
-  readonly judged: Parameters<typeof judgeInputs>[1]
-  readonly taken: TakenCase
-}
-
-/** Asks a model as often as the check says, as a crew of its own. Raises the reason of a drain. */
-async function judge(
-  deps: AloneDeps,
-  { check, judged, taken, ...alone }: Judging,
-  signals: LoopSignals,
-): Promise<Finding> {
-  const inputs = judgeInputs(check, judged)
-  if (!inputs) return sumUp([{ problem: 'It is too long to be judged.' }])
-  const crew = { ...alone, definition: judgeCrew(check.model), inputs, versionId: 0 }
-  const timeoutMs = JUDGES_MS / judgedTimes(taken.checks)
-  const answers: Answered[] = []
-  const sums: { tokens: number; usd: number | null } = { tokens: 0, usd: 0 }
-  for (let asked = 0; asked < (check.times ?? 1); asked += 1) {
-    try {
-      const { ending, spent } = await performAlone(deps, crew, { signals, timeoutMs })
-      await charge(deps, taken, spent)
-      sums.tokens += spent.inputTokens + spent.outputTokens
-      sums.usd = sums.usd === null || spent.usd === null ? null : sums.usd + spent.usd
-      answers.push(
-        ending.outcome === 'completed'
-          ? { output: ending.output }
-          : { problem: 'failure' in ending ? ending.failure.message : undefined },
-      )
-    } catch (thrown) {
-      if (signals.drain.aborted) throw thrown
-      answers.push({ problem: toError(thrown).message })
-    }
-  }
-  return { ...sumUp(answers), ...sums }
-}

@@ -19,7 +19,8 @@ const PATH = '/evaluations/:evaluationId'
 const CHANGES_MAX = 1000
 
 const ofCase = { case_id: s.uuid, name: s.perhapsText, inputs: { type: 'object' } }
-const finding = s.closed(
+/** What a check found. */
+export const finding = s.closed(
   {
     type: s.text,
     state: s.words(['passed', 'failed', 'error', 'skipped']),

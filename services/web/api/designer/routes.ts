@@ -25,6 +25,7 @@ import { designerReplayRoutes } from './replay-routes.ts'
 import { designerReceiptRoutes } from './receipt-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
 import { designerReviewRoutes } from './review-routes.ts'
+import { designerScoreRoutes } from './score-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
@@ -50,6 +51,7 @@ const ROOMS = [
   designerCaseRoutes,
   designerEvaluationRoutes,
   designerReviewRoutes,
+  designerScoreRoutes,
   designerImportRoutes,
   designerKnowledgeRoutes,
   designerRunRoutes,

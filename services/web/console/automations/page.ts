@@ -3,12 +3,14 @@ import type { AutomationSummary } from '../../../platform/automations/automation
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
+import type { ScoredDay } from '../../../platform/evaluations/run-scores.ts'
 import type { ListedRun } from '../../../platform/runs/run-list.ts'
 import type { RetiringModel } from '../../../platform/connections/model-retirements.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { count, duration, plural, relativeTime } from '../frame/format.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
+import { scoresByDay } from '../frame/score-sections.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import {
   automationReason,
@@ -35,6 +37,8 @@ export interface AutomationPage {
   readonly runs: readonly ListedRun[]
   readonly runsTotal: number
   readonly summary: AutomationSummary
+  /** How those did that checks scored. */
+  readonly scored: readonly ScoredDay[]
   /** Models that its versions call and that are turned off soon. */
   readonly retiring: readonly RetiringModel[]
   readonly notice?: string | undefined
@@ -50,7 +54,7 @@ export function automationPage(view: AutomationPage): Html {
     html`${automationHead({ automation, tab: 'runs' })} ${noticeBox(notice)}
       ${automationReason(automation)} ${retiringModels(view)} ${summarySection(view)}
       <div class="columns side-first">
-        <div>${runsSection(view)}</div>
+        <div>${runsSection(view)} ${scoresByDay(view.scored)}</div>
         <div>${startSection({ ...view, form: view.startForm })}</div>
       </div>`,
   )

@@ -7,8 +7,10 @@ import {
   retirementsOf,
 } from '../../../platform/connections/model-retirements.ts'
 import { inputFields } from '../../../platform/definitions/crew-inputs.ts'
+import { listScoredDays } from '../../../platform/evaluations/run-scores.ts'
 import { countRuns, listNewestRuns, sumOf } from '../../../platform/runs/run-list.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { SCORED_DAYS } from '../frame/score-sections.ts'
 import type { AutomationPage } from './page.ts'
 
 const RUNS_SHOWN = 20
@@ -24,12 +26,13 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
   const retirements = retirementsOf(config.MODEL_RETIREMENTS)
   return async (c, automation) => {
     const filter = { organizationId: automation.organizationId, deploymentId: automation.id }
-    const [definition, runs, counts, summary, retiring] = await Promise.all([
+    const [definition, runs, counts, summary, retiring, scored] = await Promise.all([
       getDefinition(sql, automation),
       listNewestRuns(sql, filter, RUNS_SHOWN),
       countRuns(sql, filter),
       summarizeAutomation(sql, automation),
       listRetiringModels(sql, retirements, { deploymentId: automation.id }),
+      listScoredDays(sql, automation.id, SCORED_DAYS),
     ])
     return {
       session: c.var.session,
@@ -40,6 +43,7 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
       runsTotal: sumOf(counts),
       summary,
       retiring,
+      scored,
     }
   }
 }

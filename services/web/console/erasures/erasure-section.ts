@@ -14,6 +14,7 @@ const KINDS: Readonly<Record<string, string>> = {
   case: 'Cases',
   evaluation_run: 'Results of evaluations',
   replay_run: 'Results of replays',
+  run_score: 'Scores of runs',
   batch_row: 'Rows of batches',
   proposal: 'Requests to the Assistant',
   note: 'Notes and ratings',

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { findBudgetStop } from '../../../platform/budgets/budget-stops.ts'
+import { findRunScore } from '../../../platform/evaluations/run-scores.ts'
 import { findConnectionOfError } from '../../../platform/connections/llm-connections.ts'
 import { findReceipt, hasReceipt } from '../../../platform/receipts/receipts.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
@@ -72,6 +73,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     notice: c.var.notice,
     artifacts: await listArtifacts(sql, run.id),
     identities: await listIdentityTokens(sql, run.id),
+    score: await findRunScore(sql, run.id),
     linked: await listLinkedRuns(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
     hasReceipt: run.finishedAt !== null && (await hasReceipt(sql, run.id)),

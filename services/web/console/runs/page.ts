@@ -11,6 +11,7 @@ import type { Run, Usage } from '../../../platform/runs/runs.ts'
 import type { ProgressPage } from '../../../platform/runs/progress.ts'
 import type { Artifact } from '../../../platform/runs/run-artifacts.ts'
 import type { StepCounts } from '../../../platform/runs/run-steps.ts'
+import type { RunScore } from '../../../platform/evaluations/run-scores.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
@@ -19,6 +20,7 @@ import { fileText } from '../frame/input-field.ts'
 import { jsonTree } from '../frame/text/json-tree.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
+import { scoreSection } from '../frame/score-sections.ts'
 import { artifactsSection } from './artifacts-section.ts'
 import { crumbs, wayTo } from './crumbs.ts'
 import { linkedSection } from './linked-runs.ts'
@@ -67,6 +69,8 @@ export interface RunPage {
   readonly hasReceipt: boolean
   /** False where no traces are kept. */
   readonly hasTrace: boolean
+  /** What the checks of its automation found. */
+  readonly score: RunScore | undefined
   /** The run that started it by a tool, and those that it started. */
   readonly linked: readonly LinkedRun[]
   /** The version that it is of. */
@@ -128,6 +132,7 @@ export function runParts(view: RunPage): Html {
         <div data-part="times">
           ${timesSection(view, draftPath(view))} ${identitySection(view.identities)}
         </div>
+        <div data-part="score">${scoreSection(view.score)}</div>
       </div>
     </div>
   </div>`

@@ -229,6 +229,29 @@ describe('what an alert watches', () => {
     expect(change?.runs.map((each) => each.kickoff_id)).toEqual([other, bad])
   })
 
+  it('may be the scores of checks, of runs that were scored in the window', async () => {
+    const { sql } = database
+    const score = async (of: Automation, state: string, at: number) => {
+      const id = await run({ of, at: -600 })
+      await sql`
+        insert into run_scores (run_id, deployment_id, organization_id, state, scored_at)
+        values (${id}, ${of.id}, ${of.organizationId}, ${state}, ${minute(at)})`
+      return id
+    }
+    const [bad, worst] = [await score(research, 'failed', -3), await score(digest, 'failed', -2)]
+    await score(research, 'passed', -2)
+    await score(research, 'error', -2)
+    await score(research, 'failed', -61)
+    await score(rival, 'failed', -1)
+    const one = await make({ ...ofResearch(), watches: 'failed_scores', threshold: 51 })
+    const all = await make({ watches: 'failed_scores', threshold: 60 })
+    await look(0)
+    expect(await kept(one)).toEqual({ state: 'ok', value: 50, samples: 2 })
+    expect(await kept(all)).toMatchObject({ state: 'firing', samples: 3 })
+    const [change] = await listAlertChanges(sql, all)
+    expect(change?.runs.map((each) => each.kickoff_id)).toEqual([worst, bad])
+  })
+
   it('may be a budget of the day or the month', async () => {
     const { sql } = database
     const [{ id: day }, { id: month }] = await sql<[{ id: number }, { id: number }]>`
@@ -474,9 +497,9 @@ describe('an alert', () => {
       select ${acme}, case when n % 3 = 0 then ${research.id}::int end, 'a', (array['failure_share',
           'duration_median', 'duration_p95', 'tokens_per_run', 'tokens_total', 'budget_spent',
           'approvals_waiting', 'approval_age', 'schedules_idle', 'cost_per_run', 'cost_total',
-          'bad_ratings'])[1 + n % 12],
+          'bad_ratings', 'failed_scores'])[1 + n % 13],
         (array[5, 15, 60])[1 + n % 3],
-        case when n % 12 in (1, 2) and n < 152 then 1 else 1000000000 end, null, 0, 1, '{}'
+        case when n % 13 in (1, 2) and n < 165 then 1 else 1000000000 end, null, 0, 1, '{}'
       from generate_series(1, 1000) n`
     let statements = 0
     const counted = connectDatabase(parseAddress(url), { name: 'counted', max: 1 })
@@ -490,7 +513,7 @@ describe('an alert', () => {
     statements = 0
     expect(await lookAtAlerts(counted, { at: minute(1), prices })).toBe(0)
     await counted.end()
-    expect(statements).toBeLessThanOrEqual(11)
+    expect(statements).toBeLessThanOrEqual(12)
     const looked = await sql`select from alerts where looked_at = ${minute(1)}`
     expect(looked).toHaveLength(1000)
   })

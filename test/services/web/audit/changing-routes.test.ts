@@ -413,7 +413,11 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     within_minutes: '60',
   }),
   'PUT /designer/v2/automations/:automationId/replay-gates/:replayGateId': json('PUT', { last: 0 }),
-  'POST /automations/:automationId/score-rules/:scoreRuleId': form({ reviewed_share: '5' }),
+  'POST /automations/:automationId/score-rules/:scoreRuleId': form({
+    reviewed_share: '5',
+    scored_share: '0',
+    checks: '[]',
+  }),
   'PUT /designer/v2/automations/:automationId/score-rules/:scoreRuleId': json('PUT', {
     reviewed_share: 10,
   }),

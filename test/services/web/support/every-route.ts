@@ -52,6 +52,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const runs = await startRuns(platform)
   await recordCall(sql, { runId: runs.completed, request: { model: 'test-model', messages: [] } })
   const ids = await seedSettings(platform)
+  await sql`
+    insert into run_scores (run_id, deployment_id, organization_id, state, scored_at)
+    values (${runs.completed}, ${acme.research.id}, ${acme.organizationId}, 'passed', now())`
   const { organizationId, userId } = acme
   const [{ connection }] = await sql<[{ connection: string }]>`
     insert into oauth_connections (organization_id, provider, name)

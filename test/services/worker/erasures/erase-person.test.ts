@@ -511,6 +511,24 @@ describe('a legal hold', () => {
     })
   })
 
+  it('keeps what a judge said of its run, and lets it go with the hold', async () => {
+    const { sql } = main
+    const text = 'grace@example.com'
+    const { organizationId, id: deploymentId } = acme
+    const runId = await endRun(acme, 'somebody')
+    const findings = sql.json([{ type: 'judge', state: 'failed', reason: text }])
+    const row = { runId, organizationId, deploymentId, state: 'failed', scoredAt: new Date() }
+    await sql`insert into run_scores ${sql({ ...row, reason: text, findings })}`
+    const id = await hold(acme, { kind: 'run', value: runId })
+    const held = await erase(acme, { kind: 'text', value: text })
+    expect(countsOf(held)).toMatchObject({ run_score: [1, 0, 1] })
+    await liftHold(sql, { id })
+    const erasure = await erase(acme, { kind: 'text', value: text })
+    expect(countsOf(erasure)).toMatchObject({ run_score: [1, 1, 0] })
+    const [left] = await sql`select state, reason, findings from run_scores where run_id = ${runId}`
+    expect(left).toEqual({ state: 'failed', reason: null, findings: [] })
+  })
+
   it('is listed, added and lifted at a shell, with its traces, and recorded', async () => {
     const { sql } = main
     const printed: string[] = []
