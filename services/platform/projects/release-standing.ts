@@ -11,7 +11,7 @@ const TRACKED_MIN = 0.05
 const USD_MIN = 1e-7
 
 /** What versions are compared by. */
-export const MEASURES = ['failures', 'cost', 'ratings'] as const
+export const MEASURES = ['failures', 'cost', 'ratings', 'scores'] as const
 /** One of them. */
 export type Measure = (typeof MEASURES)[number]
 
@@ -24,6 +24,8 @@ export interface SeenRun {
   readonly usd: number | null
   readonly isBad: boolean | null
   readonly ratedPosition: string | null
+  readonly hasFailedScore: boolean | null
+  readonly scoredPosition: string | null
 }
 
 /** What is known of a version by one measure. */
@@ -83,7 +85,7 @@ const countOf = (runs: readonly { readonly isNew: boolean }[], isNew: boolean): 
   runs.reduce((count, run) => count + Number(run.isNew === isNew), 0)
 
 function readingsOf(seen: readonly SeenRun[], rule: RollbackRule) {
-  const { failurePoints, costPercent, ratingPoints } = rule
+  const { failurePoints, costPercent, ratingPoints, scorePoints } = rule
   const rated = seen
     .filter(({ isBad }) => isBad !== null)
     .toSorted((a, b) => Number(a.ratedPosition) - Number(b.ratedPosition))
@@ -96,6 +98,13 @@ function readingsOf(seen: readonly SeenRun[], rule: RollbackRule) {
   if (costPercent !== null) readings.push({ measure: 'cost', ...costsOf(seen, costPercent) })
   if (ratingPoints !== null) {
     readings.push({ measure: 'ratings', ...sharesOf(bad, 0.5, ratingPoints) })
+  }
+  if (scorePoints !== null) {
+    const scored = seen
+      .filter(({ hasFailedScore }) => hasFailedScore !== null)
+      .toSorted((a, b) => Number(a.scoredPosition) - Number(b.scoredPosition))
+      .map((run) => toDrawn(run, Number(run.hasFailedScore)))
+    readings.push({ measure: 'scores', ...sharesOf(scored, 0.5, scorePoints) })
   }
   return readings
 }
@@ -176,6 +185,7 @@ const WORDS: Readonly<Record<Measure, string>> = {
   failures: 'Failed runs',
   cost: 'Cost of a typical run',
   ratings: 'Runs rated as bad',
+  scores: 'Runs whose checks fail',
 }
 
 const percent = (value: number | null): string => (value === null ? '–' : `${value.toFixed(1)} %`)

@@ -6,7 +6,7 @@ import { requireInside } from '../connections/regions.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { moveAutomations } from './project-automations.ts'
 import type { Standing } from './release-standing.ts'
-import { DEFAULT_ROLLBACK, readRollbackRule } from './rollback-rules.ts'
+import { DEFAULT_ROLLBACK, readRollbackRule, rollbackOf } from './rollback-rules.ts'
 import type { RollbackRule } from './rollback-rules.ts'
 import type { ProjectKey, VersionKey } from './projects.ts'
 
@@ -51,7 +51,7 @@ export async function findRelease(
           and d.tests_project_id is null
         order by d.id limit 1) as running,
       (select json_build_object('number', v.number, 'percent', r.share,
-          'stickyInput', r.sticky_input, 'startedAt', r.started_at, 'rollback', r.rollback,
+          'stickyInput', r.sticky_input, 'startedAt', r.started_at, 'rollback', ${rollbackOf(sql)},
           'standing', r.standing)
         from releases r join project_versions v on v.id = r.version_id
         where r.project_id = ${projectId} and r.organization_id = ${organizationId}) as shared`

@@ -12,6 +12,8 @@ export interface RollbackRule {
   readonly costPercent: number | null
   /** Percentage points of runs that people rate as bad; null: ratings are not compared. */
   readonly ratingPoints: number | null
+  /** Percentage points of runs whose checks fail; null: scores are not compared. */
+  readonly scorePoints: number | null
   /** Of 100 versions that are not, so many at the most are taken back, all measures together. */
   readonly errorPercent: number
   /** Addresses of members. */
@@ -23,9 +25,13 @@ export const DEFAULT_ROLLBACK: RollbackRule = {
   failurePoints: 5,
   costPercent: 25,
   ratingPoints: 10,
+  scorePoints: null,
   errorPercent: 1,
   mail: [],
 }
+
+/** The rule of a release `r`: one that was kept by programs of before compares no scores. */
+export const rollbackOf = (sql: Queryable) => sql`'{"scorePoints": null}'::jsonb || r.rollback`
 
 /** Returns a rule as it is kept. Raises `unprocessable`. */
 export async function readRollbackRule(
@@ -33,7 +39,8 @@ export async function readRollbackRule(
   organizationId: number,
   rule: RollbackRule,
 ): Promise<RollbackRule> {
-  const { failurePoints, costPercent, ratingPoints } = rule
+  const { failurePoints, costPercent, ratingPoints, scorePoints } = rule
+  const margins = [failurePoints, costPercent, ratingPoints, scorePoints]
   const mail = [...new Set(rule.mail.map((address) => address.toLowerCase()))]
   const [stranger] = await sql<{ email: string }[]>`
     select email from unnest(${mail}::text[]) as email
@@ -42,8 +49,9 @@ export async function readRollbackRule(
       where m.organization_id = ${organizationId}) limit 1`
   const problem = stranger
     ? `"${stranger.email.slice(0, 100)}" is not the address of a member of your organization.`
-    : failurePoints === null && costPercent === null && ratingPoints === null
-      ? 'A share that is taken back without a person needs a margin for failures, costs or ratings.'
+    : margins.every((margin) => margin === null)
+      ? 'A share that is taken back without a person needs a margin for failures, costs, ratings ' +
+        'or scores.'
       : undefined
   if (problem !== undefined) throw new AppError('unprocessable', problem)
   return { ...rule, mail }

@@ -8,6 +8,7 @@ import { listOwnPrices } from '../budgets/model-prices.ts'
 import { describeFound, findStanding, worseBy } from './release-standing.ts'
 import type { Measure, SeenRun, Standing } from './release-standing.ts'
 import type { Rollback } from './releases.ts'
+import { rollbackOf } from './rollback-rules.ts'
 import type { RollbackRule } from './rollback-rules.ts'
 
 /** The time between two looks at a release. */
@@ -67,8 +68,8 @@ async function watchRelease(
 ): Promise<number> {
   const [release] = await tx<WatchedRelease[]>`
     select r.project_id, r.organization_id, p.name as project, r.version_id, v.number,
-      w.id as running_id, w.number as running, r.share as percent, r.rollback, r.revision,
-      r.looked_at is null as is_first,
+      w.id as running_id, w.number as running, r.share as percent, r.revision,
+      ${rollbackOf(tx)} as rollback, r.looked_at is null as is_first,
       (select count(*)::int from release_runs where project_id = r.project_id) as seen
     from releases r join projects p on p.id = r.project_id
     join project_versions v on v.id = r.version_id
@@ -83,7 +84,8 @@ async function watchRelease(
   if (!release) return 0
   const counted = await countRuns(tx, release, prices)
   const rated = await countRatings(tx, release)
-  if (counted + rated === 0 && !release.isFirst) {
+  const scored = await countScores(tx, release)
+  if (counted + rated + scored === 0 && !release.isFirst) {
     await tx`update releases set looked_at = now() where project_id = ${projectId}`
     return 0
   }
@@ -181,9 +183,25 @@ async function countRatings(
   return count
 }
 
+/** What the checks found of a run counts, whatever becomes of it. */
+async function countScores(tx: Transaction, { projectId }: WatchedRelease): Promise<number> {
+  const { count } = await tx`
+    with placed as (
+      select id, failed, nextval('release_ratings') as position from (
+        select r.id, s.state = 'failed' as failed
+        from release_runs r join run_scores s on s.run_id = r.run_id
+        where r.project_id = ${projectId} and r.has_failed_score is null
+          and s.state in ('passed', 'failed')
+        order by s.scored_at, r.id) o)
+    update release_runs r set has_failed_score = p.failed, scored_position = p.position
+    from placed p where r.id = p.id`
+  return count
+}
+
 const listSeenRuns = (tx: Transaction, { projectId, versionId }: WatchedRelease) =>
   tx<SeenRun[]>`
-    select is_new, share, has_failed, usd, is_bad, rated_position from release_runs
+    select is_new, share, has_failed, usd, is_bad, rated_position, has_failed_score,
+      scored_position from release_runs
     where project_id = ${projectId} and version_id = ${versionId} order by id`
 
 /** What is done, what says so and the messages are one transaction. */
@@ -262,6 +280,7 @@ async function listWorstRuns(
       where r.project_id = ${projectId} and r.is_new
       order by (${by.includes('failures')} and r.has_failed) desc,
         (${by.includes('ratings')} and coalesce(r.is_bad, false)) desc,
+        (${by.includes('scores')} and coalesce(r.has_failed_score, false)) desc,
         case when ${by.includes('cost')} then r.usd end desc nulls last, r.id desc
       limit ${WORST_MAX}) w`
   return runs

@@ -31,6 +31,7 @@ const rollbackBody = v.strictObject({
   failure_points: margin(100, DEFAULT_ROLLBACK.failurePoints),
   cost_percent: margin(300, DEFAULT_ROLLBACK.costPercent),
   rating_points: margin(100, DEFAULT_ROLLBACK.ratingPoints),
+  score_points: margin(100, DEFAULT_ROLLBACK.scorePoints),
   error_percent: v.optional(whole(1, 20), DEFAULT_ROLLBACK.errorPercent),
   mail: v.optional(
     v.pipe(
@@ -65,6 +66,7 @@ const toRollbackRule = (body: v.InferOutput<typeof rollbackBody>): RollbackRule 
   failurePoints: body.failure_points,
   costPercent: body.cost_percent,
   ratingPoints: body.rating_points,
+  scorePoints: body.score_points,
   errorPercent: body.error_percent,
   mail: body.mail,
 })
@@ -74,6 +76,7 @@ const rollbackFields = {
   failure_points: perhapsInteger,
   cost_percent: perhapsInteger,
   rating_points: perhapsInteger,
+  score_points: perhapsInteger,
   error_percent: s.integer,
   mail: s.list(s.text),
 }

@@ -19,12 +19,14 @@ const LABELS: Readonly<Record<Measure, string>> = {
   failures: 'Failed runs',
   cost: 'Cost of a typical run',
   ratings: 'Rated as bad',
+  scores: 'Checks fail',
 }
 
 const MARGINS = [
   ['failure_points', 'failurePoints', 'More failed runs, in points of percent', 100],
   ['cost_percent', 'costPercent', 'More cost of a typical run, in percent', 300],
   ['rating_points', 'ratingPoints', 'More runs rated as bad, in points of percent', 100],
+  ['score_points', 'scorePoints', 'More scored runs whose checks fail, in points of percent', 100],
 ] as const
 
 /** The fields that say when a share is taken back without a person. */
@@ -78,14 +80,16 @@ export function readRollback(form: URLSearchParams): RollbackRule | null | undef
       `${name} is ${given}; it has to be a whole number from ${least} to ${most}.`,
     )
   }
-  const [failurePoints = null, costPercent = null, ratingPoints = null] = MARGINS.map(
-    ([name, , , most]) => (textOf(name) === '' ? null : whole(name, [0, most])),
+  const margins = MARGINS.map(([name, , , most]) =>
+    textOf(name) === '' ? null : whole(name, [0, most]),
   )
+  const [failurePoints = null, costPercent = null, ratingPoints = null] = margins
+  const scorePoints = margins[3] ?? null
   const mail = textOf('mail')
     .split(/[\s,;]+/)
     .filter(Boolean)
   const errorPercent = whole('error_percent', [1, 20])
-  return { failurePoints, costPercent, ratingPoints, errorPercent, mail }
+  return { failurePoints, costPercent, ratingPoints, scorePoints, errorPercent, mail }
 }
 
 /** The state of the test of a version that has a share. */

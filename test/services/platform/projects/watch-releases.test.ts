@@ -183,6 +183,42 @@ describe('a version that is worse', () => {
   })
 })
 
+describe('a version whose checks fail', () => {
+  const score = async (of: 1 | 2, state: string) => {
+    const [runId] = await end({ of, runs: 1 })
+    const { id: deploymentId, organizationId } = automation
+    const row = { runId, deploymentId, organizationId, state, scoredAt: new Date() }
+    await platform.sql`insert into run_scores ${platform.sql({ ...row })}`
+  }
+
+  it('is taken back where the rule compares scores, and not by those that are none', async () => {
+    const none = { failurePoints: null, costPercent: null, ratingPoints: null }
+    await release({ ...DEFAULT_ROLLBACK, ...none, scorePoints: 10 })
+    for (let run = 0; run < 30; run += 1) await score(2, 'error')
+    expect(await look()).toBe(0)
+    for (let run = 0; run < 30; run += 1) {
+      await score(1, 'passed')
+      await score(2, 'failed')
+    }
+    expect(await look()).toBe(1)
+    const rollback = await findLastRollback(platform.sql, project)
+    expect(rollback?.text).toContain('Runs whose checks fail: 100.0 % of 30 runs')
+  })
+
+  it('keeps its share by a rule of before, which compares no scores', async () => {
+    await release()
+    await platform.sql`update releases set rollback = rollback - 'scorePoints'`
+    for (let run = 0; run < 30; run += 1) {
+      await score(1, 'passed')
+      await score(2, 'failed')
+    }
+    expect(await look()).toBe(0)
+    const { shared } = await findRelease(platform.sql, project)
+    expect(shared?.rollback?.scorePoints).toBeNull()
+    expect(shared?.standing?.measures).toHaveLength(3)
+  })
+})
+
 describe('a version keeps its share', () => {
   it('while it is as good, and the page knows what was seen', async () => {
     await release()
@@ -245,7 +281,7 @@ describe('a rule is refused', () => {
     [{ mail: ['eve@rival.example'] }, '"eve@rival.example" is not the address of a member'],
     [
       { failurePoints: null, costPercent: null, ratingPoints: null },
-      'needs a margin for failures, costs or ratings',
+      'needs a margin for failures, costs, ratings or scores',
     ],
   ])('for %j', async (wrong, message) => {
     await expect(release({ ...DEFAULT_ROLLBACK, ...wrong })).rejects.toThrow(message)
