@@ -55,6 +55,34 @@ export function createVault({ label, current, previous }: VaultKeys): Vault {
   }
 }
 
+/** Seals secrets of one kind, each for what it belongs to. */
+export interface Seals<Owner> {
+  seal(secret: string, owner: Owner): Buffer
+  /** Undefined when it was changed, sealed with another key, or for another owner. */
+  open(sealed: Buffer, owner: Owner): string | undefined
+  /** Returns the secret sealed anew when it was sealed with the previous key. */
+  reseal(sealed: Buffer, owner: Owner): Buffer | undefined
+}
+
+/**
+ * Returns what creates the seals of a kind of secrets from the operator's key, and from the
+ * previous one while it is rotated. `placeOf` names the owner of a secret.
+ */
+export const sealsOf =
+  <Owner>(label: string, placeOf: (owner: Owner) => string) =>
+  (current: string, previous?: string): Seals<Owner> => {
+    const vault = createVault({ label, current, previous })
+    return {
+      seal: (secret, owner) => vault.seal(secret, placeOf(owner)),
+      open: (sealed, owner) => vault.open(sealed, placeOf(owner))?.secret,
+      reseal(sealed, owner) {
+        const opened = vault.open(sealed, placeOf(owner))
+        if (!opened || opened.isCurrent) return undefined
+        return vault.seal(opened.secret, placeOf(owner))
+      },
+    }
+  }
+
 /** The id tells which key sealed a secret; like the key it is derived from the operator's text. */
 function deriveKey(label: string, text: string): Key {
   const derive = (info: string, bytes: number): Buffer =>

@@ -28,6 +28,7 @@ import {
 } from '../platform/traces/trace-forwards.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import type { Seals } from '../shared/vault.ts'
 import type { Log } from '../shared/log.ts'
 
 const PAGE_ROWS = 500
@@ -38,14 +39,12 @@ interface SecretKeyPair {
   readonly previous: string | undefined
 }
 
-type Outcome = 'resealed' | 'current' | 'unreadable'
-
 /**
  * Seals the keys of LLM connections, webhooks and triggers, the headers of trace forwards, the
- * secrets of crews and repositories,
- * and what erasures look for, with the current SECRET_KEY_BASE, so that the previous one is no
- * longer needed; the key that signs receipts gets a follower. Safe to run again. Raises
- * `invalid_configuration` without a key, and `conflict` when some open with neither.
+ * secrets of crews and repositories, and what erasures look for, with the current SECRET_KEY_BASE,
+ * so that the previous one is no longer needed; the key that signs receipts gets a follower. Safe
+ * to run again. Raises `invalid_configuration` without a key, and `conflict` when some open with
+ * neither.
  */
 export async function resealKeys(
   sql: Database,
@@ -56,14 +55,11 @@ export async function resealKeys(
     throw new AppError('invalid_configuration', 'SECRET_KEY_BASE is required and not set.')
   }
   const counts = { resealed: 0, current: 0, unreadable: 0 }
-  for await (const outcome of resealLlmKeys(sql, current, previous)) counts[outcome] += 1
-  const keys = createWebhookKeys(current, previous)
-  for (const of of [WEBHOOKS, TRIGGERS, FORWARDS]) {
-    for await (const outcome of resealWebhookKeys(sql, keys, of)) counts[outcome] += 1
+  for await (const [resealed, opened] of resealAll(sql, current, previous)) {
+    if (resealed) counts.resealed += 1
+    else if (opened === undefined) counts.unreadable += 1
+    else counts.current += 1
   }
-  for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
-  for await (const outcome of resealRepositories(sql, current, previous)) counts[outcome] += 1
-  for await (const outcome of resealNeedles(sql, current, previous)) counts[outcome] += 1
   const signing = await renewSigningKey(sql, { current, previous })
   if (signing) counts[signing] += 1
   log.info(counts, 'keys of LLM connections, webhooks and triggers, and secrets of crews')
@@ -78,21 +74,86 @@ export async function resealKeys(
   }
 }
 
-async function* resealLlmKeys(
+/** A secret that was sealed anew, and as it was opened; undefined where it was not. */
+type Outcome = readonly [resealed: Buffer | undefined, opened: string | undefined]
+
+async function* resealAll(
   sql: Database,
   current: string,
   previous?: string,
 ): AsyncGenerator<Outcome> {
-  const keys = createLlmKeys(current, previous)
-  for (let afterId = 0, more = true; more;) {
-    const page = await listSealedKeys(sql, { afterId, limit: PAGE_ROWS })
-    for (const sealed of page) {
-      const resealed = keys.reseal(sealed.sealedKey, sealed)
-      if (resealed) await replaceSealedKey(sql, sealed, resealed)
-      yield outcomeOf(resealed, keys.open(sealed.sealedKey, sealed))
-    }
+  const limit = PAGE_ROWS
+  const keys = createWebhookKeys(current, previous)
+  yield* resealRows(
+    rowsOf(
+      0,
+      (afterId) => listSealedKeys(sql, { afterId, limit }),
+      ({ id }) => id,
+    ),
+    createLlmKeys(current, previous),
+    { sealedOf: (row) => row.sealedKey, replace: replaceSealedKey.bind(null, sql) },
+  )
+  for (const of of [WEBHOOKS, TRIGGERS, FORWARDS]) yield* resealWebhookKeys(sql, keys, of)
+  // Those of the next deployments, and of the ones that go on.
+  yield* resealRows(
+    rowsOf(
+      undefined,
+      (after: SecretCursor | undefined) => listSealedCrewSecrets(sql, { after, limit }),
+      (row) => row,
+    ),
+    createVariableSeals(current, previous),
+    { sealedOf: (row) => row.sealedValue, replace: replaceSealedCrewSecret.bind(null, sql) },
+  )
+  // The access tokens of repositories, and the secrets of their webhooks.
+  yield* resealRows(
+    rowsOf(
+      undefined,
+      (after: RepositorySecretKey | undefined) =>
+        listSealedRepositorySecrets(sql, { after, limit }),
+      (row) => row,
+    ),
+    createRepositorySeals(current, previous),
+    { sealedOf: (row) => row.sealed, replace: replaceSealedRepositorySecret.bind(null, sql) },
+  )
+  yield* resealRows(
+    rowsOf(
+      NO_ID,
+      (afterId) => listSealedNeedles(sql, { afterId, limit }),
+      ({ id }) => id,
+    ),
+    createNeedleSeals(current, previous),
+    { sealedOf: (row) => row.sealed, replace: replaceSealedNeedle.bind(null, sql) },
+  )
+}
+
+async function* rowsOf<Row, Cursor>(
+  first: Cursor,
+  list: (after: Cursor) => Promise<readonly Row[]>,
+  cursorOf: (row: Row) => Cursor,
+): AsyncGenerator<Row> {
+  for (let after = first, more = true; more;) {
+    const page = await list(after)
+    yield* page
     more = page.length === PAGE_ROWS
-    afterId = page.at(-1)?.id ?? afterId
+    const last = page.at(-1)
+    if (last !== undefined) after = cursorOf(last)
+  }
+}
+
+interface Sealed<Row> {
+  readonly sealedOf: (row: Row) => Buffer
+  readonly replace: (row: Row, resealed: Buffer) => Promise<void>
+}
+
+async function* resealRows<Row>(
+  rows: AsyncIterable<Row>,
+  seals: Seals<NoInfer<Row>>,
+  { sealedOf, replace }: Sealed<Row>,
+): AsyncGenerator<Outcome> {
+  for await (const row of rows) {
+    const resealed = seals.reseal(sealedOf(row), row)
+    if (resealed) await replace(row, resealed)
+    yield [resealed, seals.open(sealedOf(row), row)]
   }
 }
 
@@ -109,86 +170,22 @@ async function* resealWebhookKeys(
   keys: WebhookKeys,
   { list, replace }: typeof WEBHOOKS,
 ): AsyncGenerator<Outcome> {
-  for (let afterId = NO_ID, more = true; more;) {
-    const page = await list(sql, { afterId, limit: PAGE_ROWS })
-    for (const sealed of page) {
-      const { sealedKey, sealedPreviousKey: former } = sealed
-      const resealed = keys.reseal(sealedKey, sealed)
-      const resealedFormer = former ? keys.reseal(former, sealed) : undefined
-      if (resealed ?? resealedFormer) {
-        await replace(sql, sealed, {
-          ...sealed,
-          sealedKey: resealed ?? sealedKey,
-          sealedPreviousKey: resealedFormer ?? former,
-        })
-      }
-      yield outcomeOf(resealed, keys.open(sealedKey, sealed))
+  const limit = PAGE_ROWS
+  for await (const row of rowsOf(
+    NO_ID,
+    (afterId) => list(sql, { afterId, limit }),
+    ({ id }) => id,
+  )) {
+    const { sealedKey, sealedPreviousKey: former } = row
+    const resealed = keys.reseal(sealedKey, row)
+    const resealedFormer = former ? keys.reseal(former, row) : undefined
+    if (resealed ?? resealedFormer) {
+      await replace(sql, row, {
+        ...row,
+        sealedKey: resealed ?? sealedKey,
+        sealedPreviousKey: resealedFormer ?? former,
+      })
     }
-    more = page.length === PAGE_ROWS
-    afterId = page.at(-1)?.id ?? afterId
+    yield [resealed, keys.open(sealedKey, row)]
   }
-}
-
-/** Those of the next deployments, and of the ones that go on. */
-async function* resealCrewSecrets(
-  sql: Database,
-  current: string,
-  previous?: string,
-): AsyncGenerator<Outcome> {
-  const seals = createVariableSeals(current, previous)
-  let after: SecretCursor | undefined
-  for (let more = true; more;) {
-    const page = await listSealedCrewSecrets(sql, { after, limit: PAGE_ROWS })
-    for (const sealed of page) {
-      const resealed = seals.reseal(sealed.sealedValue, sealed)
-      if (resealed) await replaceSealedCrewSecret(sql, sealed, resealed)
-      yield outcomeOf(resealed, seals.open(sealed.sealedValue, sealed))
-    }
-    more = page.length === PAGE_ROWS
-    after = page.at(-1) ?? after
-  }
-}
-
-/** The access tokens of repositories, and the secrets of their webhooks. */
-async function* resealRepositories(
-  sql: Database,
-  current: string,
-  previous?: string,
-): AsyncGenerator<Outcome> {
-  const seals = createRepositorySeals(current, previous)
-  let after: RepositorySecretKey | undefined
-  for (let more = true; more;) {
-    const page = await listSealedRepositorySecrets(sql, { after, limit: PAGE_ROWS })
-    for (const secret of page) {
-      const resealed = seals.reseal(secret.sealed, secret)
-      if (resealed) await replaceSealedRepositorySecret(sql, secret, resealed)
-      yield outcomeOf(resealed, seals.open(secret.sealed, secret))
-    }
-    more = page.length === PAGE_ROWS
-    after = page.at(-1) ?? after
-  }
-}
-
-/** What erasures look for. */
-async function* resealNeedles(
-  sql: Database,
-  current: string,
-  previous?: string,
-): AsyncGenerator<Outcome> {
-  const seals = createNeedleSeals(current, previous)
-  for (let afterId = NO_ID, more = true; more;) {
-    const page = await listSealedNeedles(sql, { afterId, limit: PAGE_ROWS })
-    for (const each of page) {
-      const resealed = seals.reseal(each.sealed, each)
-      if (resealed) await replaceSealedNeedle(sql, each, resealed)
-      yield outcomeOf(resealed, seals.open(each.sealed, each))
-    }
-    more = page.length === PAGE_ROWS
-    afterId = page.at(-1)?.id ?? afterId
-  }
-}
-
-function outcomeOf(resealed: Buffer | undefined, opened: string | undefined): Outcome {
-  if (resealed) return 'resealed'
-  return opened === undefined ? 'unreadable' : 'current'
 }

@@ -1,4 +1,5 @@
-import { createVault } from '../../shared/vault.ts'
+import { sealsOf } from '../../shared/vault.ts'
+import type { Seals } from '../../shared/vault.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
@@ -28,30 +29,14 @@ interface VariableKey extends OwnCrewKey {
   readonly name: string
 }
 
-/** Seals the secrets among the variables of crews, and opens them for those who deploy. */
-export interface VariableSeals {
-  seal(value: string, variable: VariableKey): Buffer
-  /** Undefined when it was sealed with another SECRET_KEY_BASE, or for another variable. */
-  open(sealed: Buffer, variable: VariableKey): string | undefined
-  /** Returns the value sealed anew when it was sealed with the previous SECRET_KEY_BASE. */
-  reseal(sealed: Buffer, variable: VariableKey): Buffer | undefined
-}
+/** Seals the secrets among the variables of crews. */
+export type VariableSeals = Seals<VariableKey>
 
-/** Seals with SECRET_KEY_BASE; while it is rotated, the previous one still opens what it sealed. */
-export function createVariableSeals(secretKeyBase: string, previous?: string): VariableSeals {
-  const label = 'crew-platform crew variable'
-  const vault = createVault({ label, current: secretKeyBase, previous })
-  const placeOf = ({ deploymentId, name }: VariableKey): string => `${deploymentId}/${name}`
-  return {
-    seal: (value, variable) => vault.seal(value, placeOf(variable)),
-    open: (sealed, variable) => vault.open(sealed, placeOf(variable))?.secret,
-    reseal(sealed, variable) {
-      const opened = vault.open(sealed, placeOf(variable))
-      if (!opened || opened.isCurrent) return undefined
-      return vault.seal(opened.secret, placeOf(variable))
-    },
-  }
-}
+/** Creates the seals from SECRET_KEY_BASE and, while it is rotated, the previous one. */
+export const createVariableSeals = sealsOf(
+  'crew-platform crew variable',
+  ({ deploymentId, name }: VariableKey) => `${deploymentId}/${name}`,
+)
 
 /** Returns the variables that an automation from source is deployed with next, by name. */
 export const listCrewVariables = (

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { createVault } from '../../shared/vault.ts'
+import { sealsOf } from '../../shared/vault.ts'
+import type { Seals } from '../../shared/vault.ts'
 
 /** The secrets of a repository, by their columns. */
 const REPOSITORY_SECRETS = ['credential', 'webhook_secret'] as const
@@ -18,29 +19,13 @@ interface SealedRepositorySecret extends RepositorySecretKey {
 }
 
 /** Seals the secrets of repositories. */
-export interface RepositorySeals {
-  seal(secret: string, key: RepositorySecretKey): Buffer
-  /** Undefined when it was sealed with another SECRET_KEY_BASE, or for another repository. */
-  open(sealed: Buffer, key: RepositorySecretKey): string | undefined
-  /** Returns the secret sealed anew when it was sealed with the previous SECRET_KEY_BASE. */
-  reseal(sealed: Buffer, key: RepositorySecretKey): Buffer | undefined
-}
+export type RepositorySeals = Seals<RepositorySecretKey>
 
-/** Seals with SECRET_KEY_BASE; while it is rotated, the previous one still opens what it sealed. */
-export function createRepositorySeals(secretKeyBase: string, previous?: string): RepositorySeals {
-  const label = 'crew-platform source repository'
-  const vault = createVault({ label, current: secretKeyBase, previous })
-  const placeOf = ({ deploymentId, kind }: RepositorySecretKey): string => `${deploymentId}/${kind}`
-  return {
-    seal: (secret, key) => vault.seal(secret, placeOf(key)),
-    open: (sealed, key) => vault.open(sealed, placeOf(key))?.secret,
-    reseal(sealed, key) {
-      const opened = vault.open(sealed, placeOf(key))
-      if (!opened || opened.isCurrent) return undefined
-      return vault.seal(opened.secret, placeOf(key))
-    },
-  }
-}
+/** Creates the seals from SECRET_KEY_BASE and, while it is rotated, the previous one. */
+export const createRepositorySeals = sealsOf(
+  'crew-platform source repository',
+  ({ deploymentId, kind }: RepositorySecretKey) => `${deploymentId}/${kind}`,
+)
 
 /** Returns the secrets of all repositories after one. Fewer than `limit` are the last. */
 export const listSealedRepositorySecrets = (

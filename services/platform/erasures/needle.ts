@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/errors.ts'
-import { createVault } from '../../shared/vault.ts'
+import { sealsOf } from '../../shared/vault.ts'
+import type { Seals } from '../../shared/vault.ts'
 
 /** What an erasure looks for: a text anywhere, what a user started, or an attribute of spans. */
 export const NEEDLE_KINDS = ['text', 'user', 'attribute'] as const
@@ -40,29 +41,14 @@ interface ErasureKey {
   readonly organizationId: number
 }
 
-/** Seals what erasures look for with SECRET_KEY_BASE. */
-export interface NeedleSeals {
-  seal(value: string, erasure: ErasureKey): Buffer
-  /** Returns undefined when it was sealed with another key, or for another erasure. */
-  open(sealed: Buffer, erasure: ErasureKey): string | undefined
-  /** Returns it sealed anew when the previous key sealed it. */
-  reseal(sealed: Buffer, erasure: ErasureKey): Buffer | undefined
-}
+/** Seals what erasures look for. */
+export type NeedleSeals = Seals<ErasureKey>
 
-/** Creates the seals; while the key is rotated, the previous one still opens what it sealed. */
-export function createNeedleSeals(current: string, previous?: string): NeedleSeals {
-  const vault = createVault({ label: 'crew-platform erasure', current, previous })
-  const placeOf = ({ organizationId, id }: ErasureKey): string => `${organizationId}/${id}`
-  return {
-    seal: (value, erasure) => vault.seal(value, placeOf(erasure)),
-    open: (sealed, erasure) => vault.open(sealed, placeOf(erasure))?.secret,
-    reseal(sealed, erasure) {
-      const opened = vault.open(sealed, placeOf(erasure))
-      if (!opened || opened.isCurrent) return undefined
-      return vault.seal(opened.secret, placeOf(erasure))
-    },
-  }
-}
+/** Creates the seals from SECRET_KEY_BASE and, while it is rotated, the previous one. */
+export const createNeedleSeals = sealsOf(
+  'crew-platform erasure',
+  ({ organizationId, id }: ErasureKey) => `${organizationId}/${id}`,
+)
 
 const FIRST_BEYOND_ASCII = 0x80
 
