@@ -30,6 +30,7 @@ import { absoluteTime } from '../console/frame/format.ts'
 import { choice, number, text, words } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, Values } from '../resources/declaration.ts'
+import { factsByName } from './by-name.ts'
 import { nameText } from './name-text.ts'
 import { organization } from './organization.ts'
 
@@ -152,26 +153,14 @@ export const alerts = resource<Organization, AlertFields, Alert, typeof fields>(
   most: ALERTS_MAX,
   fields,
   values,
-  facts: {
-    state: [{ ...string, enum: ['ok', 'firing'] }, ({ state }) => state],
-    changed_at: [
-      say(perhapsMoment, 'When the state became what it is; null: never.'),
-      ({ changedAt }) => changedAt,
-    ],
-    value: [
-      say(nullable('number'), 'Of the last look; null: there was nothing to measure.'),
-      ({ value }) => value,
-    ],
-    samples: [
-      say(integer, 'How many runs, or others, the value is made of.'),
-      ({ samples }) => samples,
-    ],
-    looked_at: [perhapsMoment, ({ lookedAt }) => lookedAt],
-    silenced_until: [
-      say(perhapsMoment, 'Until then its state stays as it is; null: it is not.'),
-      ({ silencedUntil }) => silencedUntil,
-    ],
-  },
+  facts: factsByName({
+    state: { ...string, enum: ['ok', 'firing'] },
+    changed_at: say(perhapsMoment, 'When the state became what it is; null: never.'),
+    value: say(nullable('number'), 'Of the last look; null: there was nothing to measure.'),
+    samples: say(integer, 'How many runs, or others, the value is made of.'),
+    looked_at: perhapsMoment,
+    silenced_until: say(perhapsMoment, 'Until then its state stays as it is; null: it is not.'),
+  }),
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',
   verbs: {

@@ -5,6 +5,7 @@ import type { Automation } from '../../platform/automations/automations.ts'
 import { automationHead } from '../console/frame/automation-tabs.ts'
 import { uuid } from '../api/openapi/parts.ts'
 import type { Parent } from '../resources/declaration.ts'
+import { factsByName } from './by-name.ts'
 
 /** What belongs to an automation, in its tab *Integrate*. */
 export const automation: Parent<Automation> = {
@@ -12,7 +13,7 @@ export const automation: Parent<Automation> = {
   path: '/automations/:automationId',
   current: '/automations',
   listed: { id: 'automation_id', name: 'slug' },
-  facts: { automation_id: [uuid, ({ automationId }) => automationId] },
+  facts: factsByName({ automation_id: uuid }),
   async find(sql, { organizationId, parameterOf }) {
     const found = await findAutomation(sql, parameterOf('automationId'))
     return found?.organizationId === organizationId ? found : undefined

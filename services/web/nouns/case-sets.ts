@@ -17,6 +17,7 @@ import { count, plural } from '../console/frame/format.ts'
 import { json, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 
 const NAME_MAX = 100
 
@@ -49,11 +50,11 @@ export const caseSets = resource<Automation, CaseSetFields, CaseSet, typeof fiel
   under: designOfAutomation,
   most: SETS_MAX,
   fields,
-  values: ({ name, checks: given }) => ({ name, checks: [...given] }),
-  facts: {
-    size: [say(integer, 'How many cases it has.'), ({ size }) => size],
-    revision: [say(integer, 'Changes with its cases and its checks.'), ({ revision }) => revision],
-  },
+  values: valuesByName(fields),
+  facts: factsByName({
+    size: say(integer, 'How many cases it has.'),
+    revision: say(integer, 'Changes with its cases and its checks.'),
+  }),
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',
   verbs: {

@@ -20,6 +20,7 @@ import { secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, Values } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 
 const VALUE_MAX = 32_768
 
@@ -59,8 +60,8 @@ export const environmentVariables = resource<Automation, Given, CrewVariable, ty
   under: automation,
   most: VARIABLES_MAX,
   fields,
-  values: ({ name, value, secretValue }) => ({ name, value, secret_value: secretValue }),
-  facts: { updated_at: [moment, ({ updatedAt }) => updatedAt] },
+  values: valuesByName(fields),
+  facts: factsByName({ updated_at: moment }),
   rights: { read: 'viewer', change: 'editor' },
   scope: 'settings',
   verbs: {

@@ -27,6 +27,7 @@ import type { WebConfig } from '../env.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 import { nameText } from './name-text.ts'
 import { headBelow, organization } from './organization.ts'
 
@@ -96,34 +97,31 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
   },
   most: ERASURES_MAX,
   fields,
-  values: ({ name, kind, value }) => ({ name, kind, value }),
-  facts: {
-    state: [{ ...string, enum: ['finding', 'planned', 'erasing', 'erased'] }, ({ state }) => state],
-    found: [
-      {
-        type: 'array',
-        description: 'What was found, by kind; `held` is what a legal hold keeps.',
-        items: {
-          type: 'object',
-          required: ['kind', 'found', 'erased', 'held', 'examples'],
-          properties: {
-            kind: string,
-            found: integer,
-            erased: integer,
-            held: integer,
-            examples: { type: 'array', items: string },
-          },
+  values: valuesByName(fields),
+  facts: factsByName({
+    state: { ...string, enum: ['finding', 'planned', 'erasing', 'erased'] },
+    found: {
+      type: 'array',
+      description: 'What was found, by kind; `held` is what a legal hold keeps.',
+      items: {
+        type: 'object',
+        required: ['kind', 'found', 'erased', 'held', 'examples'],
+        properties: {
+          kind: string,
+          found: integer,
+          erased: integer,
+          held: integer,
+          examples: { type: 'array', items: string },
         },
       },
-      ({ found }) => found,
-    ],
-    problem: [say(nullable('string'), 'Why it does not get on now.'), ({ problem }) => problem],
-    created_at: [moment, ({ createdAt }) => createdAt],
-    created_by: [string, ({ createdBy }) => createdBy],
-    confirmed_at: [perhapsMoment, ({ confirmedAt }) => confirmedAt],
-    confirmed_by: [nullable('string'), ({ confirmedBy }) => confirmedBy],
-    erased_at: [perhapsMoment, ({ erasedAt }) => erasedAt],
-  },
+    },
+    problem: say(nullable('string'), 'Why it does not get on now.'),
+    created_at: moment,
+    created_by: string,
+    confirmed_at: perhapsMoment,
+    confirmed_by: nullable('string'),
+    erased_at: perhapsMoment,
+  }),
   rights: { read: 'admin', change: 'admin' },
   scope: 'settings',
   verbs: {

@@ -21,6 +21,7 @@ import { number, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 
 const VERSION_MAX = 2 ** 31 - 1
 const CASES_MAX = 100_000
@@ -86,26 +87,17 @@ export const evaluations = resource<Automation, EvaluationFields, Evaluation, ty
   most: EVALUATIONS_MAX,
   isRolling: true,
   fields,
-  values: ({ set, version, against, repeat, newest }) => ({
-    set,
-    version,
-    against,
-    repeat,
-    newest,
+  values: valuesByName(fields),
+  facts: factsByName({
+    cases: s.integer,
+    runs: s.say(s.integer, 'Cases, times versions, times repetitions.'),
+    waiting: s.say(s.integer, 'Those not done yet.'),
+    scores: s.orNull(scores, 'Null: it is in progress, or was given up.'),
+    given_up: s.say(s.perhapsText, 'Why it was given up.'),
+    created_at: s.moment,
+    created_by: s.text,
+    finished_at: s.say(s.perhapsMoment, 'Null: it is in progress.'),
   }),
-  facts: {
-    cases: [s.integer, ({ cases }) => cases],
-    runs: [s.say(s.integer, 'Cases, times versions, times repetitions.'), ({ runs }) => runs],
-    waiting: [s.say(s.integer, 'Those not done yet.'), ({ waiting }) => waiting],
-    scores: [s.orNull(scores, 'Null: it is in progress, or was given up.'), (row) => row.scores],
-    given_up: [s.say(s.perhapsText, 'Why it was given up.'), (row) => row.givenUp],
-    created_at: [s.moment, ({ createdAt }) => createdAt],
-    created_by: [s.text, ({ createdBy }) => createdBy],
-    finished_at: [
-      s.say(s.perhapsMoment, 'Null: it is in progress.'),
-      ({ finishedAt }) => finishedAt,
-    ],
-  },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',
   verbs: {

@@ -7,6 +7,7 @@ import { closed, integer, list, text } from '../api/openapi/parts.ts'
 import { pill } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { field, resource } from '../resources/declaration.ts'
+import { valuesByName } from './by-name.ts'
 import { FLAG_TEXTS, onOff } from './flag-fields.ts'
 import { OF_PLATFORM, platform } from './platform.ts'
 import type { Platform } from './platform.ts'
@@ -49,7 +50,7 @@ export const featureFlags = resource<Platform, Flag, Row, typeof fields>({
   under: platform('/admin/feature-flags'),
   most: FEATURE_FLAGS.length,
   fields,
-  values: ({ enabled }) => ({ enabled }),
+  values: valuesByName(fields),
   facts: {
     organizations: [
       {

@@ -16,6 +16,7 @@ import { whole } from '../../shared/whole.ts'
 import { number, text, tick } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
+import { valuesByName } from './by-name.ts'
 
 const MINUTES_MAX = 1440
 
@@ -61,13 +62,7 @@ export const gates = resource<Automation, Given, Gate, typeof fields>({
   most: GATES_MAX,
   fields,
   identity: 'set',
-  values: ({ set, atLeast, keepsPassing, repeat, withinMinutes }) => ({
-    set,
-    at_least: atLeast,
-    keeps_passing: keepsPassing,
-    repeat,
-    within_minutes: withinMinutes,
-  }),
+  values: valuesByName(fields),
   facts: {},
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',

@@ -21,6 +21,7 @@ import { secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 
 const fields = {
   url: field(checked(repositoryUrlProblem), {
@@ -66,13 +67,13 @@ export const gitSources = resource<Automation, Given, Row, typeof fields>({
   most: 1,
   fields,
   identity: 'url',
-  values: ({ url, ref, directory, token }) => ({ url, ref, directory, token }),
-  facts: {
-    has_token: [{ type: 'boolean' }, ({ hasToken }) => hasToken],
-    last_commit: [nullable('string'), ({ lastCommit }) => lastCommit],
-    pulled_at: [perhapsMoment, ({ pulledAt }) => pulledAt],
-    failure: [say(nullable('string'), 'Of the last pull, and what to do.'), (row) => row.failure],
-  },
+  values: valuesByName(fields),
+  facts: factsByName({
+    has_token: { type: 'boolean' },
+    last_commit: nullable('string'),
+    pulled_at: perhapsMoment,
+    failure: say(nullable('string'), 'Of the last pull, and what to do.'),
+  }),
   rights: { read: 'viewer', change: 'editor' },
   scope: 'settings',
   verbs: {

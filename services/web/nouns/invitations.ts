@@ -22,6 +22,7 @@ import { isMailAddress } from '../mail/mailer.ts'
 import { text } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 import { roleOfPerson } from './members.ts'
 import { organization } from './organization.ts'
 
@@ -85,15 +86,15 @@ export const invitations = resource<Organization, Given, Invitation, typeof fiel
   ),
   most: INVITATIONS_MAX,
   fields,
-  values: ({ role, note, email }) => ({ role, note, email }),
-  facts: {
-    invited_by: [
-      say(nullable('string'), 'Null: it was made over the API, or the account is deleted.'),
-      ({ invitedBy }) => invitedBy,
-    ],
-    created_at: [moment, ({ createdAt }) => createdAt],
-    expires_at: [moment, ({ expiresAt }) => expiresAt],
-  },
+  values: valuesByName(fields),
+  facts: factsByName({
+    invited_by: say(
+      nullable('string'),
+      'Null: it was made over the API, or the account is deleted.',
+    ),
+    created_at: moment,
+    expires_at: moment,
+  }),
   rights: { read: 'admin', change: 'admin' },
   scope: 'settings',
   verbs: {

@@ -16,6 +16,7 @@ import { time } from '../console/frame/parts.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 import { nameText } from './name-text.ts'
 import { organization } from './organization.ts'
 
@@ -58,19 +59,13 @@ export const legalHolds = resource<Organization, HoldFields, LegalHold, typeof f
   under: organization('/erasures', [{ path: '/erasures', name: 'Erasures' }]),
   most: HOLDS_MAX,
   fields,
-  values: ({ name, kind, value }) => ({ name, kind, value }),
-  facts: {
-    created_at: [moment, ({ createdAt }) => createdAt],
-    created_by: [string, ({ createdBy }) => createdBy],
-    applied_at: [
-      say(perhapsMoment, 'When traces were last put under it; null: not yet.'),
-      ({ appliedAt }) => appliedAt,
-    ],
-    problem: [
-      say(nullable('string'), 'Why traces are not under it yet.'),
-      ({ problem }) => problem,
-    ],
-  },
+  values: valuesByName(fields),
+  facts: factsByName({
+    created_at: moment,
+    created_by: string,
+    applied_at: say(perhapsMoment, 'When traces were last put under it; null: not yet.'),
+    problem: say(nullable('string'), 'Why traces are not under it yet.'),
+  }),
   rights: { read: 'admin', change: 'admin' },
   scope: 'settings',
   verbs: {

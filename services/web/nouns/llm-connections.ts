@@ -30,6 +30,7 @@ import { llmTestSection } from '../console/llm-connections/test-section.ts'
 import { choice, secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
+import { factsByName } from './by-name.ts'
 import { organization } from './organization.ts'
 import { region } from './region.ts'
 
@@ -116,12 +117,12 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
     region: place,
     api_key: key,
   }),
-  facts: {
-    has_key: [
-      { type: 'boolean', description: 'It has a key of its own; else the platform’s is used.' },
-      ({ hasKey }) => hasKey,
-    ],
-  },
+  facts: factsByName({
+    has_key: {
+      type: 'boolean',
+      description: 'It has a key of its own; else the platform’s is used.',
+    },
+  }),
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

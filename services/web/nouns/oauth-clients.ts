@@ -17,6 +17,7 @@ import { time } from '../console/frame/parts.ts'
 import { text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State } from '../resources/declaration.ts'
+import { valuesByName } from './by-name.ts'
 import { organization } from './organization.ts'
 
 /** Those that the API lists at the most. */
@@ -97,7 +98,7 @@ export const oauthClients = resource<Organization, Client, Row, typeof fields>({
   most: LISTED_MAX,
   fields,
   identity: 'automation',
-  values: ({ clientId }) => ({ client_id: clientId }),
+  values: valuesByName(fields),
   facts: {
     automation: [say(string, 'Its slug; the id is its own.'), ({ slug }) => slug],
     seen_client_id: [

@@ -28,6 +28,7 @@ import { choice, lines, number, text, tick, ticks } from '../resources/controls.
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, Values } from '../resources/declaration.ts'
 import { readForm } from '../resources/values.ts'
+import { valuesByName } from './by-name.ts'
 import { organization } from './organization.ts'
 
 const TEXT = 'must be a text'
@@ -158,21 +159,7 @@ export const oauthSettings = resource<Organization, AutomationOauth, Row, typeof
   isOnly: true,
   fields,
   identity: 'name',
-  values: (settings) => ({
-    enabled: settings.enabled,
-    issuer: settings.issuer,
-    discovery_url: settings.discoveryUrl,
-    jwks_url: settings.jwksUrl,
-    token_url: settings.tokenUrl,
-    audiences: [...settings.audiences],
-    absent_audience_allowed: settings.absentAudienceAllowed,
-    scope: settings.scope,
-    scope_claim: settings.scopeClaim,
-    algorithms: [...settings.algorithms],
-    skew_seconds: settings.skewSeconds,
-    lifetime_seconds_max: settings.lifetimeSecondsMax,
-    static_tokens_allowed: settings.staticTokensAllowed,
-  }),
+  values: valuesByName(fields),
   facts: { name: [say(string, 'Always `automations`.'), () => 'automations'] },
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',

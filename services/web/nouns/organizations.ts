@@ -33,6 +33,7 @@ import { standardLimits } from '../gate/callers/create-limits.ts'
 import { number, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State, View } from '../resources/declaration.ts'
+import { factsByName } from './by-name.ts'
 import { ownStates } from './flag-fields.ts'
 import { OF_PLATFORM, platform } from './platform.ts'
 import type { Platform } from './platform.ts'
@@ -136,16 +137,16 @@ export const organizations = resource<Platform, SetUp, Row, typeof fields>({
     queued_runs: limits.queuedRuns,
     feature_flags: { ...flags },
   }),
-  facts: {
-    internal: [
-      { type: 'boolean', description: 'The platform’s own, with the Assistant and the Runner.' },
-      ({ internal }) => internal,
-    ],
-    members: [integer, ({ members }) => members],
-    admins: [integer, ({ admins }) => admins],
-    automations: [integer, ({ automations }) => automations],
-    created_at: [moment, ({ createdAt }) => createdAt],
-  },
+  facts: factsByName({
+    internal: {
+      type: 'boolean',
+      description: 'The platform’s own, with the Assistant and the Runner.',
+    },
+    members: integer,
+    admins: integer,
+    automations: integer,
+    created_at: moment,
+  }),
   rights: OF_PLATFORM,
   verbs: {
     async list(call) {

@@ -20,6 +20,7 @@ import { choice, lines, number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 
 const VERSION_MAX = 2 ** 31 - 1
 const LAST_DEFAULT = 20
@@ -74,23 +75,17 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
   most: REPLAYS_MAX,
   isRolling: true,
   fields,
-  values: ({ version, last, status, ofVersion, kickoffIds }) => ({
-    version,
-    last,
-    status,
-    of_version: ofVersion,
-    kickoff_ids: [...kickoffIds],
+  values: valuesByName(fields),
+  facts: factsByName({
+    runs: say(integer, 'How many were chosen.'),
+    waiting: say(integer, 'Those not done yet.'),
+    equal: integer,
+    different: integer,
+    impossible: say(integer, 'Those that cannot be replayed.'),
+    created_at: moment,
+    created_by: words,
+    finished_at: say(perhapsMoment, 'Null: it is in progress.'),
   }),
-  facts: {
-    runs: [say(integer, 'How many were chosen.'), ({ runs }) => runs],
-    waiting: [say(integer, 'Those not done yet.'), ({ waiting }) => waiting],
-    equal: [integer, ({ equal }) => equal],
-    different: [integer, ({ different }) => different],
-    impossible: [say(integer, 'Those that cannot be replayed.'), ({ impossible }) => impossible],
-    created_at: [moment, ({ createdAt }) => createdAt],
-    created_by: [words, ({ createdBy }) => createdBy],
-    finished_at: [say(perhapsMoment, 'Null: it is in progress.'), ({ finishedAt }) => finishedAt],
-  },
   rights: { read: 'viewer', change: 'editor' },
   scope: 'design',
   verbs: {

@@ -25,6 +25,7 @@ import { choice, json, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { View } from '../resources/declaration.ts'
 import { automation, inputsByName } from './automation.ts'
+import { valuesByName } from './by-name.ts'
 
 const TEXT_MAX = 200
 const words = () =>
@@ -76,13 +77,7 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
   under: automation,
   most: SCHEDULES_MAX,
   fields,
-  values: ({ name, cron, timeZone, missed, inputs }) => ({
-    name,
-    cron,
-    time_zone: timeZone,
-    missed,
-    inputs: { ...inputs },
-  }),
+  values: valuesByName(fields),
   facts: {
     paused_at: [say(perhapsMoment, 'Null: it is not paused.'), (row) => row.pausedAt],
     next_times: [

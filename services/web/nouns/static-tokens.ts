@@ -29,6 +29,7 @@ import type { Declaration, Made, Parent, Resource, State, View } from '../resour
 import { formOf } from '../resources/pages.ts'
 import { typedOf } from '../resources/values.ts'
 import { automation } from './automation.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 import { organization } from './organization.ts'
 import { fields, OVERLAP_DAYS, proposedDays } from './token-fields.ts'
 
@@ -49,21 +50,14 @@ const shown = {
   id: 'number',
   most: STATIC_TOKENS_MAX,
   fields,
-  values: ({ name, automation: slug, scopes, days, networks, replaces }) => ({
-    name,
-    automation: slug,
-    scopes: [...scopes],
-    days,
-    networks: [...networks],
-    replaces,
+  values: valuesByName(fields),
+  facts: factsByName({
+    last_four: string,
+    created_at: moment,
+    expires_at: perhapsMoment,
+    last_used_at: perhapsMoment,
+    last_used_address: nullable('string'),
   }),
-  facts: {
-    last_four: [string, ({ lastFour }) => lastFour],
-    created_at: [moment, ({ createdAt }) => createdAt],
-    expires_at: [perhapsMoment, ({ expiresAt }) => expiresAt],
-    last_used_at: [perhapsMoment, ({ lastUsedAt }) => lastUsedAt],
-    last_used_address: [nullable('string'), ({ lastUsedAddress }) => lastUsedAddress],
-  },
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   actions: {},

@@ -26,6 +26,7 @@ import { absoluteTime } from '../console/frame/format.ts'
 import { number, secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State } from '../resources/declaration.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 import { nameText } from './name-text.ts'
 import { organization } from './organization.ts'
 import { region } from './region.ts'
@@ -72,43 +73,25 @@ export const traceForwards = resource<Organization, Given, TraceForward, typeof 
   under: organization('/traces', [{ path: '/traces', name: 'Traces' }]),
   most: TRACE_FORWARDS_MAX,
   fields,
-  values: ({ name, endpoint, share, region: place, headers }) => ({
-    name,
-    endpoint,
-    headers,
-    share,
-    region: place,
+  values: valuesByName(fields),
+  facts: factsByName({
+    created_at: moment,
+    has_headers: { type: 'boolean' },
+    began_at: say(
+      perhapsMoment,
+      'Spans that are committed from then on are forwarded; null: not yet.',
+    ),
+    forwarded: say(integer, 'Spans that the receiver took.'),
+    rejected: say(integer, 'Spans that the receiver did not take of what it answered for.'),
+    waiting_since: say(
+      perhapsMoment,
+      'The commit of the oldest span that waits, as of the last look.',
+    ),
+    failing_since: say(perhapsMoment, 'The first failure since spans were last accepted.'),
+    problem: say(nullable('string'), 'Why the last try failed, or what the receiver said.'),
+    paused_at: say(perhapsMoment, 'Null: it is not paused.'),
+    pause_reason: say(nullable('string'), 'Why the platform paused it; null: a person did.'),
   }),
-  facts: {
-    created_at: [moment, ({ createdAt }) => createdAt],
-    has_headers: [{ type: 'boolean' }, ({ hasHeaders }) => hasHeaders],
-    began_at: [
-      say(perhapsMoment, 'Spans that are committed from then on are forwarded; null: not yet.'),
-      ({ beganAt }) => beganAt,
-    ],
-    forwarded: [say(integer, 'Spans that the receiver took.'), (row) => row.forwarded],
-    rejected: [
-      say(integer, 'Spans that the receiver did not take of what it answered for.'),
-      (row) => row.rejected,
-    ],
-    waiting_since: [
-      say(perhapsMoment, 'The commit of the oldest span that waits, as of the last look.'),
-      (row) => row.waitingSince,
-    ],
-    failing_since: [
-      say(perhapsMoment, 'The first failure since spans were last accepted.'),
-      (row) => row.failingSince,
-    ],
-    problem: [
-      say(nullable('string'), 'Why the last try failed, or what the receiver said.'),
-      (row) => row.problem,
-    ],
-    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), (row) => row.pausedAt],
-    pause_reason: [
-      say(nullable('string'), 'Why the platform paused it; null: a person did.'),
-      (row) => row.pauseReason,
-    ],
-  },
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

@@ -20,6 +20,7 @@ import type { WebDeps } from '../context.ts'
 import { choice, number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Made, State } from '../resources/declaration.ts'
+import { factsByName, valuesByName } from './by-name.ts'
 import type { TraceTokens } from '../traces/trace-tokens.ts'
 import { organization } from './organization.ts'
 import { DAYS_DEFAULT, daysUpTo, nameOfToken } from './token-fields.ts'
@@ -60,15 +61,12 @@ export const traceTokens = resource<Organization, Fields, TraceToken, typeof fie
   ]),
   most: TRACE_TOKENS_A_YEAR,
   fields,
-  values: ({ name, scope, days }) => ({ name, scope, days }),
-  facts: {
-    created_at: [moment, ({ createdAt }) => createdAt],
-    created_by: [
-      say(nullable('string'), 'The name of the person who issued it.'),
-      ({ createdBy }) => createdBy,
-    ],
-    expires_at: [moment, ({ expiresAt }) => expiresAt],
-  },
+  values: valuesByName(fields),
+  facts: factsByName({
+    created_at: moment,
+    created_by: say(nullable('string'), 'The name of the person who issued it.'),
+    expires_at: moment,
+  }),
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

@@ -34,6 +34,7 @@ import { field, resource } from '../resources/declaration.ts'
 import type { Call, State, Values } from '../resources/declaration.ts'
 import { readForm, withFixed } from '../resources/values.ts'
 import { automation, inputsByName } from './automation.ts'
+import { factsByName } from './by-name.ts'
 
 const SECRET_MAX = 500
 const words = (max: number) =>
@@ -135,20 +136,14 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
   most: TRIGGERS_MAX,
   fields,
   values,
-  facts: {
-    url: [{ ...string, format: 'uri' }, ({ url }) => url],
-    has_secret: [{ type: 'boolean' }, ({ hasSecret }) => hasSecret],
-    previous_secret_until: [
-      say(perhapsMoment, 'Until then the former secret is good as well.'),
-      ({ previousSecretUntil }) => previousSecretUntil,
-    ],
-    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), ({ pausedAt }) => pausedAt],
-    pause_reason: [
-      say(nullable('string'), 'Why the platform paused it; null: a person did.'),
-      ({ pauseReason }) => pauseReason,
-    ],
-    created_at: [moment, ({ createdAt }) => createdAt],
-  },
+  facts: factsByName({
+    url: { ...string, format: 'uri' },
+    has_secret: { type: 'boolean' },
+    previous_secret_until: say(perhapsMoment, 'Until then the former secret is good as well.'),
+    paused_at: say(perhapsMoment, 'Null: it is not paused.'),
+    pause_reason: say(nullable('string'), 'Why the platform paused it; null: a person did.'),
+    created_at: moment,
+  }),
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

@@ -15,6 +15,7 @@ import { count } from '../console/frame/format.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { resource } from '../resources/declaration.ts'
 import type { Call, Outcome, View } from '../resources/declaration.ts'
+import { factsByName } from './by-name.ts'
 import { OF_PLATFORM, platform } from './platform.ts'
 import type { Platform } from './platform.ts'
 
@@ -80,25 +81,20 @@ export const users = resource<Platform, object, Row, typeof fields>({
   fields,
   values: () => ({}),
   facts: {
-    name: [text, ({ name }) => name],
-    email: [nullable('string'), ({ email }) => email],
-    is_local: [
-      { type: 'boolean', description: 'It signs in with a password of the platform.' },
-      ({ isLocal }) => isLocal,
-    ],
+    ...factsByName({
+      name: text,
+      email: nullable('string'),
+      is_local: { type: 'boolean', description: 'It signs in with a password of the platform.' },
+    }),
     is_administrator: [
       { type: 'boolean', description: 'Of the whole platform.' },
       ({ isPlatformAdmin }) => isPlatformAdmin,
     ],
-    is_disabled: [{ type: 'boolean' }, ({ isDisabled }) => isDisabled],
-    memberships: [
-      say(list(text), 'The first organizations, each with the role in it.'),
-      ({ memberships }) => memberships,
-    ],
-    live_tokens: [
-      say(integer, 'The tokens that it issued and that still work.'),
-      ({ liveTokens }) => liveTokens,
-    ],
+    ...factsByName({
+      is_disabled: { type: 'boolean' },
+      memberships: say(list(text), 'The first organizations, each with the role in it.'),
+      live_tokens: say(integer, 'The tokens that it issued and that still work.'),
+    }),
   },
   rights: OF_PLATFORM,
   verbs: {

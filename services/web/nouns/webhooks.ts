@@ -39,6 +39,7 @@ import { choice, text, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, View } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
+import { factsByName } from './by-name.ts'
 import { region } from './region.ts'
 
 const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
@@ -124,22 +125,16 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     format,
     region: place,
   }),
-  facts: {
-    created_at: [moment, ({ createdAt }) => createdAt],
-    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), (row) => row.pausedAt],
-    pause_reason: [
-      say(nullable('string'), 'Why the platform paused it; null: a person did.'),
-      ({ pauseReason }) => pauseReason,
-    ],
-    failing_since: [
-      say(perhapsMoment, 'The first failure since a message was last accepted.'),
-      ({ failingSince }) => failingSince,
-    ],
-    previous_key_until: [
-      say(perhapsMoment, 'Until then messages are signed with the former key, too.'),
-      ({ previousKeyUntil }) => previousKeyUntil,
-    ],
-  },
+  facts: factsByName({
+    created_at: moment,
+    paused_at: say(perhapsMoment, 'Null: it is not paused.'),
+    pause_reason: say(nullable('string'), 'Why the platform paused it; null: a person did.'),
+    failing_since: say(perhapsMoment, 'The first failure since a message was last accepted.'),
+    previous_key_until: say(
+      perhapsMoment,
+      'Until then messages are signed with the former key, too.',
+    ),
+  }),
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

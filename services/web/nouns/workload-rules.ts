@@ -33,6 +33,7 @@ import { json, number, text, tick, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
+import { factsByName } from './by-name.ts'
 
 const NAME_MAX = 100
 const MINUTES = `must be a whole number from 1 to ${MINUTES_MAX}`
@@ -153,18 +154,12 @@ export const workloadRules = resource<Automation, WorkloadRuleFields, Row, typeo
     minutes,
     reusable: isReusable,
   }),
-  facts: {
-    audience: [
-      { ...string, format: 'uri', description: 'What the workload asks its issuer for.' },
-      ({ audience }) => audience,
-    ],
-    token_url: [
-      { ...string, format: 'uri', description: 'Where it exchanges its token.' },
-      ({ tokenUrl }) => tokenUrl,
-    ],
-    paused_at: [say(perhapsMoment, 'Null: it is not paused.'), ({ pausedAt }) => pausedAt],
-    created_at: [moment, ({ createdAt }) => createdAt],
-  },
+  facts: factsByName({
+    audience: { ...string, format: 'uri', description: 'What the workload asks its issuer for.' },
+    token_url: { ...string, format: 'uri', description: 'Where it exchanges its token.' },
+    paused_at: say(perhapsMoment, 'Null: it is not paused.'),
+    created_at: moment,
+  }),
   rights: { read: 'viewer', change: 'admin' },
   scope: 'settings',
   verbs: {

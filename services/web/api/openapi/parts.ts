@@ -197,12 +197,13 @@ const Problem = named('Problem', {
 })
 
 /** `queuedAt` for `queued_at`. */
-type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+export type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<Camel<Rest>>}`
   : Name
 
 type Properties = Readonly<Record<string, unknown>>
-type RowOf<Of extends Properties> = {
+/** What properties are read of: their names in camelCase. */
+export type RowOf<Of extends Properties> = {
   readonly [Name in keyof Of & string as Camel<Name>]: unknown
 }
 type Shown<Of extends Properties> = { [Name in keyof Of]: unknown }
