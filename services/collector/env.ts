@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
-import { flag, integer, logLevel, optional, quantity, readEnv, text, word } from '../shared/env.ts'
+import { flag, integer, logLevel, optional, quantity, readEnv, text } from '../shared/env.ts'
 import type { EnvOf, EnvSource } from '../shared/env.ts'
+import { oneOf } from '../shared/schemas.ts'
 import { AppError } from '../shared/errors.ts'
 import { archiveEnv, openArchiveStore } from './store/archive/archive-store.ts'
 import { ddlEnv } from './store/ddl-address.ts'
@@ -27,8 +28,8 @@ export const collectorEnv = v.object({
   /** A directory with `tls.crt` and `tls.key`; without it, gRPC is spoken in plain text. */
   GRPC_TLS_DIRECTORY: optional(text()),
   LOG_LEVEL: logLevel,
-  STORAGE_TYPE: v.optional(word(['postgres'] as const), 'postgres'),
-  SINK_TYPE: v.optional(word(['memory_batch'] as const), 'memory_batch'),
+  STORAGE_TYPE: v.optional(oneOf(['postgres'] as const), 'postgres'),
+  SINK_TYPE: v.optional(oneOf(['memory_batch'] as const), 'memory_batch'),
   RETENTION_WEEKS: v.optional(integer(1, 5200), '13'),
   /** Days that spans stay in the database before `archive` moves them; for ever when not set. */
   COLLECTOR_HOT_DAYS: optional(integer(1, 36_400)),
@@ -73,7 +74,7 @@ export const collectorEnv = v.object({
   /** Bytes of requests held at a time; 25 % of the memory limit when not set. */
   COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
   /** `off` keeps no texts of prompts and answers for the search. */
-  COLLECTOR_SEARCH: v.optional(word(['on', 'off'] as const), 'on'),
+  COLLECTOR_SEARCH: v.optional(oneOf(['on', 'off'] as const), 'on'),
   /** A JSON file of prices of models, which come before the shipped ones. */
   COLLECTOR_PRICES_FILE: optional(text()),
 })

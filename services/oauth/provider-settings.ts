@@ -3,6 +3,7 @@ import { AUTH_METHODS } from '../platform/connections/oauth-connections.ts'
 import type { AuthMethod } from '../platform/connections/oauth-connections.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
+import { oneOf } from '../shared/schemas.ts'
 
 /** The parameters of an authorization or token request that settings may not replace. */
 const RESERVED: ReadonlySet<string> = new Set([
@@ -89,10 +90,7 @@ const providerSchema = (url: ReturnType<typeof urlSchema>) =>
         client_id: filled,
         client_secret: v.optional(filled),
         client_secret_env: v.optional(variable),
-        token_endpoint_auth_method: v.optional(
-          v.picklist(AUTH_METHODS, `must be one of ${AUTH_METHODS.join(', ')}`),
-          'client_secret_basic',
-        ),
+        token_endpoint_auth_method: v.optional(oneOf(AUTH_METHODS), 'client_secret_basic'),
         scopes: v.optional(v.array(oauthScope, 'must be a list of texts'), []),
         authorization_params: v.optional(extraParameters, {}),
       },

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { AppError } from './errors.ts'
+import { oneOf } from './schemas.ts'
 
 /** Environment variables as a process receives them. */
 export type EnvSource = Readonly<Record<string, string | undefined>>
@@ -83,10 +84,6 @@ export const flag = () =>
     v.transform((text) => text === 'true'),
   )
 
-/** One of the given words. */
-export const word = <const Words extends readonly string[]>(words: Words) =>
-  v.picklist(words, `must be one of ${words.join(', ')}`)
-
 /** A non-empty text of at least `minLength` characters. */
 export const text = (minLength = 1) =>
   v.pipe(
@@ -134,6 +131,6 @@ export const optional = <Schema extends v.BaseSchema<unknown, unknown, v.BaseIss
 
 /** The least level that is logged. */
 export const logLevel = v.optional(
-  word(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const),
+  oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const),
   'info',
 )

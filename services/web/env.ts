@@ -9,8 +9,9 @@ import { retirementList } from '../platform/connections/model-retirements.ts'
 import { ORGANIZATION_ROLES } from '../platform/people/memberships.ts'
 import { LIMIT_MAX, queueLimitEnv } from '../platform/people/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
+import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { oneOf } from '../shared/schemas.ts'
 import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 import { isMailAddress, isMailUrl } from './mail/mailer.ts'
 import { groupRules } from './sign-in/oidc/group-rules.ts'
@@ -25,7 +26,7 @@ const variables = v.object({
   LOG_LEVEL: logLevel,
   ...proxyEnv,
   PLATFORM_SELF_HOSTED: v.optional(flag(), 'false'),
-  PLATFORM_PROVIDER: v.optional(word(PROVIDERS), 'kubernetes'),
+  PLATFORM_PROVIDER: v.optional(oneOf(PROVIDERS), 'kubernetes'),
   PLATFORM_VERSION: text(),
   PLATFORM_BASE_URL: httpUrl(),
   PLATFORM_API_PREFIX: v.optional(
@@ -92,7 +93,7 @@ const variables = v.object({
     'local',
   ),
   /** `off`: people sign in through the identity provider only. */
-  AUTH_PASSWORDS: v.optional(word(['on', 'off'] as const), 'on'),
+  AUTH_PASSWORDS: v.optional(oneOf(['on', 'off'] as const), 'on'),
   OIDC_ISSUER_URL: optional(httpUrl()),
   OIDC_CLIENT_ID: optional(text()),
   OIDC_CLIENT_SECRET: optional(text()),
@@ -115,7 +116,7 @@ const variables = v.object({
   /** Rules such as `crew-admins -> Acme: admin`, with semicolons or line breaks between them. */
   OIDC_GROUPS: optional(groupRules()),
   /** The role in the first organization of people whom no group puts anywhere. */
-  OIDC_DEFAULT_ROLE: v.optional(word(['none', ...ORGANIZATION_ROLES]), 'viewer'),
+  OIDC_DEFAULT_ROLE: v.optional(oneOf(['none', ...ORGANIZATION_ROLES]), 'viewer'),
   /** The server that sends mails with links, such as `smtps://user:password@host:465`. */
   SMTP_URL: optional(
     v.pipe(

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 import { queueLimitEnv } from '../platform/people/organization-limits.ts'
 import { crewStorageEnv } from '../platform/crews/crew-limits.ts'
+import { oneOf } from '../shared/schemas.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
 /** The variables of a worker. */
@@ -36,7 +37,7 @@ export const workerEnv = v.object({
   /** The time for which the audit is kept. */
   AUDIT_RETENTION_DAYS: v.optional(integer(30, 36_500), '365'),
   /** Writes the audit to standard output as well, for whoever collects the logs. */
-  AUDIT_LOG: v.optional(word(['on', 'off']), 'off'),
+  AUDIT_LOG: v.optional(oneOf(['on', 'off']), 'off'),
   ...proxyEnv,
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),

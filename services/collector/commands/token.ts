@@ -6,7 +6,7 @@ import {
   signCollectorToken,
 } from '../../shared/collector-token.ts'
 import type { CollectorScope } from '../../shared/collector-token.ts'
-import { word } from '../../shared/env.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isOrganizationName, MAX_ORGANIZATION_CHARS } from '../../shared/organization-name.ts'
 import type { Command } from './command.ts'
@@ -73,7 +73,7 @@ export const tokenCommand: Command = async (args, source, output) => {
 
 const invalid = (message: string): AppError => new AppError('invalid_configuration', message)
 
-const scopes = v.array(word(COLLECTOR_SCOPES))
+const scopes = v.array(oneOf(COLLECTOR_SCOPES))
 
 /** The words of one `--scope`. */
 function readScopes(given: string): CollectorScope[] {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { integer, word } from '../../shared/env.ts'
+import { integer } from '../../shared/env.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { isOrganizationName } from '../../shared/organization-name.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readSearchCursor } from './trace-search.ts'
@@ -30,7 +31,7 @@ export const time = v.pipe(
 )
 
 const traceParameters = v.object({
-  view: v.optional(word(['otlp', 'summary', 'skeleton'] as const), 'otlp'),
+  view: v.optional(oneOf(['otlp', 'summary', 'skeleton'] as const), 'otlp'),
   limit: v.optional(integer(1, MAX_SKELETON_SPANS)),
   cursor: v.optional(v.pipe(v.string(), v.transform(readSkeletonCursor))),
 })

@@ -8,6 +8,7 @@ import { regionLabel, toolKey } from '../../platform/tools/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isPlace } from '../../shared/outgoing/allowed-places.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { oneOf, someText } from '../../shared/schemas.ts'
 import { addressProblem, testProblem } from './settings-addresses.ts'
 import type { FieldProblem } from './settings-addresses.ts'
 import { extraParameters, oauthScope, providerName } from '../provider-settings.ts'
@@ -25,25 +26,19 @@ const TAKEN_HEADERS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-const text = (max: number) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.nonEmpty('must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-  )
 const visible = (max: number) =>
-  v.pipe(text(max), v.regex(/^[\x20-\x7e]+$/, 'must have visible ASCII characters only'))
-const url = text(2000)
+  v.pipe(someText(max), v.regex(/^[\x20-\x7e]+$/, 'must have visible ASCII characters only'))
+const url = someText(2000)
 
 const ENTRIES = {
   /** Absent: the provider is one of the operator's. */
-  kind: v.optional(v.picklist(CONNECTION_KINDS, `must be one of ${CONNECTION_KINDS.join(', ')}`)),
+  kind: v.optional(oneOf(CONNECTION_KINDS)),
   provider: providerName,
   hosts: v.optional(
     v.pipe(
       v.array(
         v.pipe(
-          text(2000),
+          someText(2000),
           v.check(
             isPlace,
             'must be hosts such as api.example.com or *.example.com, or beginnings of URLs such ' +
@@ -63,9 +58,7 @@ const ENTRIES = {
   revocation_endpoint: v.optional(url),
   client_id: v.optional(visible(500)),
   client_secret: v.optional(visible(4000)),
-  token_endpoint_auth_method: v.optional(
-    v.picklist(AUTH_METHODS, `must be one of ${AUTH_METHODS.join(', ')}`),
-  ),
+  token_endpoint_auth_method: v.optional(oneOf(AUTH_METHODS)),
   scopes: v.optional(
     v.pipe(v.array(oauthScope, 'must be a list'), v.maxLength(SCOPES_MAX, 'has too many scopes')),
   ),
@@ -96,7 +89,7 @@ const ENTRIES = {
   ),
   token: v.optional(
     v.pipe(
-      text(8192),
+      someText(8192),
       v.regex(/^[\x21-\x7e]+$/, 'must have visible ASCII characters only, without spaces'),
     ),
   ),

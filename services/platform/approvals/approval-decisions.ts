@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { whole } from '../../shared/whole.ts'
+import { oneOf, whole } from '../../shared/schemas.ts'
 
 /** What a person may decide about the output of a task. */
 export const DECISIONS = ['approve', 'edit', 'reject'] as const
@@ -19,7 +19,7 @@ export const decisionTerms = {
   /** The minutes that the person may take. @default seven days */
   decide_within_minutes: v.optional(whole(1, DECIDE_WITHIN_MINUTES_MAX)),
   /** What counts when the person does not decide in time. @default reject */
-  undecided: v.optional(v.picklist(UNDECIDED, `must be one of ${UNDECIDED.join(', ')}`)),
+  undecided: v.optional(oneOf(UNDECIDED)),
 }
 
 /** How long a person may take, and what counts then, as a version says it. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { WARNED_AT } from './budget-ledger.ts'
 import type { BudgetPeriod } from './budget-room.ts'
 
@@ -24,7 +25,7 @@ const usd = v.pipe(
 /** What becomes of calls of a model without a price, where money is limited. */
 export const UNPRICED = ['refuse', 'free'] as const
 const unpriced = v.pipe(
-  v.picklist(UNPRICED, `must be one of ${UNPRICED.join(', ')}`),
+  oneOf(UNPRICED),
   v.description('What becomes of calls of a model without a price, where money is limited.'),
 )
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { LLM_APIS } from '../../shared/models/llm-call.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
+import { oneOf } from '../../shared/schemas.ts'
 
 /** The address for the calls of one model, instead of the crew's own. */
 export const modelEndpoint = v.strictObject(
@@ -14,7 +15,7 @@ export const modelEndpoint = v.strictObject(
     ),
     api_key: v.optional(v.string('must be a text')),
     /** @default auto */
-    api: v.optional(v.picklist(LLM_APIS, `must be one of ${LLM_APIS.join(', ')}`)),
+    api: v.optional(oneOf(LLM_APIS)),
   },
   'must have a base_url, and perhaps an api_key and an api',
 )

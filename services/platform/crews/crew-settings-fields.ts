@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { whole } from '../../shared/whole.ts'
+import { whole } from '../../shared/schemas.ts'
 import { readRange } from '../../shared/outgoing/address-ranges.ts'
 import { INTERNET } from './crew-reach.ts'
 import { CREW_WAYS } from './crew-settings.ts'

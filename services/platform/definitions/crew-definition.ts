@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
 import { REASONING_EFFORTS } from '../../shared/models/llm-call.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { decisionTerms } from '../approvals/approval-decisions.ts'
 import type { WrittenTerms } from '../approvals/approval-decisions.ts'
 import { PROCESSES, processProblems } from './crew-process.ts'
@@ -57,9 +58,7 @@ const llm = closedObject({
     ),
   ),
   /** @default the model's own */
-  reasoning_effort: v.optional(
-    v.picklist(REASONING_EFFORTS, `must be one of ${REASONING_EFFORTS.join(', ')}`),
-  ),
+  reasoning_effort: v.optional(oneOf(REASONING_EFFORTS)),
 })
 
 const agent = closedObject({
@@ -137,7 +136,7 @@ const crew = closedObject({
   /** Declares inputs in more detail than the placeholders in the texts do. */
   inputs: v.optional(inputDeclarations),
   /** @default sequential */
-  process: v.optional(v.picklist(PROCESSES, `must be one of ${PROCESSES.join(', ')}`)),
+  process: v.optional(oneOf(PROCESSES)),
   /** The model of a manager that gives out the tasks, for process hierarchical. */
   manager_llm: v.optional(llm),
   /** The key of the agent that is the manager instead. */

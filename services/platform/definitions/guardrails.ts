@@ -4,14 +4,8 @@ import { callBounded } from '../../shared/bounded-call.ts'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { condition, EXPRESSION_MS } from '../../shared/conditions.ts'
 import { readCondition } from '../../shared/json-path.ts'
+import { someText } from '../../shared/schemas.ts'
 import { outputSchema } from './output-schema.ts'
-
-const text = (max: number) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.minLength(1, 'must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-  )
 
 /** A condition over an output. */
 export const expression = condition('length(@.output) < 500 && @.json.score >= 0.5')
@@ -29,14 +23,14 @@ export const guardrail = v.variant(
       type: v.literal('expression'),
       expression,
       /** Tells the agent what is wrong. @default the expression */
-      message: v.optional(text(2000)),
+      message: v.optional(someText(2000)),
     }),
     /** A model finds that the output complies with an instruction. */
     closedObject({
       type: v.literal('llm'),
-      instruction: text(20_000),
+      instruction: someText(20_000),
       /** @default that of the task's agent */
-      model: v.optional(text(200)),
+      model: v.optional(someText(200)),
     }),
   ],
   ({ path }) =>

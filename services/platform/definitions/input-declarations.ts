@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { isObject } from '../../shared/is-object.ts'
+import { oneOf, textUpTo } from '../../shared/schemas.ts'
 import { inputText } from './input-text.ts'
 
 /** The inputs of a run, by name. */
@@ -12,9 +13,6 @@ export const JSON_TYPES = ['string', 'number', 'integer', 'boolean', 'object', '
 export const INPUT_TYPES = [...JSON_TYPES, 'file'] as const
 /** The declared type of an input. */
 export type InputType = (typeof INPUT_TYPES)[number]
-
-const text = (max: number) =>
-  v.pipe(v.string('must be a text'), v.maxLength(max, `must have at most ${max} characters`))
 
 const name = v.pipe(
   v.string('must be a name, or an object with a name'),
@@ -45,9 +43,9 @@ const declaration = v.pipe(
   closedObject({
     name,
     /** @default whatever JSON has but null */
-    type: v.optional(v.picklist(INPUT_TYPES, `must be one of ${INPUT_TYPES.join(', ')}`)),
-    label: v.optional(text(200)),
-    description: v.optional(text(2000)),
+    type: v.optional(oneOf(INPUT_TYPES)),
+    label: v.optional(textUpTo(200)),
+    description: v.optional(textUpTo(2000)),
     /** The value for a run that is started without it. */
     default: v.optional(v.unknown()),
     /** The values that it may have. */

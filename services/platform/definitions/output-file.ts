@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { textUpTo } from '../../shared/schemas.ts'
 
 /** The longest name of a file, in bytes of UTF-8, as file systems have it. */
 const NAME_BYTES_MAX = 255
@@ -10,8 +11,7 @@ const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i
  * of it.
  */
 export const outputFile = v.pipe(
-  v.string('must be a text'),
-  v.maxLength(NAME_BYTES_MAX, `must have at most ${NAME_BYTES_MAX} characters`),
+  textUpTo(NAME_BYTES_MAX),
   v.check((name) => !/\p{Cc}/u.test(name), 'must not have control characters'),
   v.check(
     (name) => !name.split(/[/\\]/).includes('..'),

@@ -6,7 +6,7 @@ import type { Named } from '../../shared/conditions.ts'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { toError } from '../../shared/errors.ts'
 import { readCondition, readPath } from '../../shared/json-path.ts'
-import { whole } from '../../shared/whole.ts'
+import { oneOf, whole } from '../../shared/schemas.ts'
 import { factsOf } from './guardrails.ts'
 import { orderTasks } from './task-order.ts'
 import type { OrderedTask } from './task-order.ts'
@@ -61,10 +61,7 @@ export const taskControl = {
       /** After which failures. @default all of these */
       on: v.optional(
         v.pipe(
-          v.array(
-            v.picklist(RETRIED_FAILURES, `must be one of ${RETRIED_FAILURES.join(', ')}`),
-            'must be a list',
-          ),
+          v.array(oneOf(RETRIED_FAILURES), 'must be a list'),
           v.minLength(1, 'must not be empty'),
         ),
       ),

@@ -4,19 +4,13 @@ import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
 import { parseStrictJson } from '../../shared/http/strict-json.ts'
 import { isObject } from '../../shared/is-object.ts'
+import { someText, textUpTo } from '../../shared/schemas.ts'
 import { CASE_CHARACTERS_MAX, CASE_NAME_MAX } from './cases.ts'
 import type { CaseFields } from './cases.ts'
 
-const short = (max: number) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.minLength(1, 'must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-  )
-
 /** A case, as JSON has it. */
 export const caseBody = closedObject({
-  name: v.optional(v.nullable(short(CASE_NAME_MAX)), null),
+  name: v.optional(v.nullable(someText(CASE_NAME_MAX)), null),
   inputs: v.pipe(
     v.unknown(),
     v.check(isObject, 'must be an object'),
@@ -26,15 +20,7 @@ export const caseBody = closedObject({
       `must have at most ${CASE_CHARACTERS_MAX} characters as JSON`,
     ),
   ),
-  expected: v.optional(
-    v.nullable(
-      v.pipe(
-        v.string('must be a text'),
-        v.maxLength(CASE_CHARACTERS_MAX, `must have at most ${CASE_CHARACTERS_MAX} characters`),
-      ),
-    ),
-    null,
-  ),
+  expected: v.optional(v.nullable(textUpTo(CASE_CHARACTERS_MAX)), null),
 })
 
 /** Reads cases of JSON lines, one by one. Raises `invalid_request` and `unprocessable`. */

@@ -3,7 +3,7 @@ import { callBounded, isOverdue } from '../../shared/bounded-call.ts'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { toError } from '../../shared/errors.ts'
 import { problemsUnder } from '../../shared/json-schema.ts'
-import { whole } from '../../shared/whole.ts'
+import { oneOf, someText, whole } from '../../shared/schemas.ts'
 import { conditionHolds, expression } from '../definitions/guardrails.ts'
 import { outputSchema } from '../definitions/output-schema.ts'
 
@@ -16,19 +16,13 @@ const JUDGED_TIMES = [1, 3, 5, 7, 9] as const
 /** How often the judges of a case are asked at the most, all together. */
 const JUDGED_MAX = 15
 
-const text = (max: number) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.minLength(1, 'must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-  )
 const amount = v.pipe(
   v.number('must be a number'),
   v.check((each) => each > 0 && each <= 1e9, 'must be above 0'),
 )
 
 const pattern = v.pipe(
-  text(2000),
+  someText(2000),
   v.check((given) => {
     try {
       return new RegExp(given, 'u') instanceof RegExp
@@ -47,7 +41,7 @@ const check = v.variant(
     closedObject({
       type: v.literal('contains'),
       /** @default the expected output */
-      text: v.optional(text(20_000)),
+      text: v.optional(someText(20_000)),
     }),
     /** A regular expression finds something in the output. */
     closedObject({ type: v.literal('pattern'), pattern }),
@@ -55,8 +49,8 @@ const check = v.variant(
     closedObject({ type: v.literal('schema'), schema: outputSchema }),
     /** A condition holds, in the language of JSONPath filters, as in a guardrail. */
     closedObject({ type: v.literal('expression'), expression }),
-    closedObject({ type: v.literal('tool_called'), tool: text(200) }),
-    closedObject({ type: v.literal('tool_not_called'), tool: text(200) }),
+    closedObject({ type: v.literal('tool_called'), tool: someText(200) }),
+    closedObject({ type: v.literal('tool_not_called'), tool: someText(200) }),
     /** It takes no more than this. */
     v.pipe(
       closedObject({
@@ -75,9 +69,9 @@ const check = v.variant(
     /** A model finds that the output complies with a rubric, most of the times it is asked. */
     closedObject({
       type: v.literal('judge'),
-      model: text(200),
-      rubric: text(10_000),
-      times: v.optional(v.picklist(JUDGED_TIMES, `must be one of ${JUDGED_TIMES.join(', ')}`), 1),
+      model: someText(200),
+      rubric: someText(10_000),
+      times: v.optional(oneOf(JUDGED_TIMES), 1),
     }),
   ],
   ({ path }) =>

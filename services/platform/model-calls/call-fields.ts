@@ -3,6 +3,7 @@ import { closedObject } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
 import { messageText, REASONING_EFFORTS } from '../../shared/models/llm-call.ts'
 import type { ChatMessage, LlmCall } from '../../shared/models/llm-call.ts'
+import { oneOf } from '../../shared/schemas.ts'
 
 /** The longest request that is sent again, in bytes of JSON. */
 export const REQUEST_BYTES_MAX = 524_288
@@ -27,7 +28,7 @@ const said = {
 const parameters = {
   temperature: v.number('must be a number'),
   max_tokens: v.pipe(v.number('must be a number'), v.integer('must be a whole number')),
-  reasoning_effort: v.picklist(REASONING_EFFORTS, `must be one of ${REASONING_EFFORTS.join(', ')}`),
+  reasoning_effort: oneOf(REASONING_EFFORTS),
 }
 const model = v.pipe(text, v.minLength(1, 'must not be empty'), v.maxLength(300, 'is too long'))
 

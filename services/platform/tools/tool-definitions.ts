@@ -3,18 +3,13 @@ import { closedObject } from '../../shared/describe-issue.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
 import { isPlace } from '../../shared/outgoing/allowed-places.ts'
+import { someText } from '../../shared/schemas.ts'
 import { callApproval } from '../approvals/call-approval.ts'
 
 const TIMEOUT_SECONDS_MAX = 600
 const TOOLS_MAX = 50
 const SCHEMA_BYTES_MAX = 32_768
 
-const text = (max: number) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.minLength(1, 'must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-  )
 /** The name of a tool or of a connection. */
 export const toolKey = v.pipe(
   v.string('must be a text'),
@@ -33,13 +28,13 @@ export const regionLabel = v.pipe(
 )
 const names = (max: number) =>
   v.pipe(
-    v.array(text(128), 'must be a list'),
+    v.array(someText(128), 'must be a list'),
     v.minLength(1, 'must not be empty'),
     v.maxLength(max, `must have at most ${max} entries`),
     v.check((list) => new Set(list).size === list.length, 'must not name one twice'),
   )
 const url = v.pipe(
-  text(2000),
+  someText(2000),
   v.check(
     (given) => addressProblem(given) === undefined,
     ({ input }) => addressProblem(input) ?? '',
@@ -72,7 +67,7 @@ const inputSchema = v.pipe(
 )
 const description = v.optional(v.pipe(v.string('must be a text'), v.maxLength(8192)))
 
-const pinnedTool = closedObject({ name: text(128), description, input_schema: inputSchema })
+const pinnedTool = closedObject({ name: someText(128), description, input_schema: inputSchema })
 /** A tool of an MCP server as it was when the version was published. */
 export type PinnedTool = v.InferOutput<typeof pinnedTool>
 
@@ -80,13 +75,13 @@ export type PinnedTool = v.InferOutput<typeof pinnedTool>
 export const PARAMETER_PLACES = ['path', 'query', 'header'] as const
 
 const pinnedOperation = closedObject({
-  name: text(128),
+  name: someText(128),
   description,
   method: v.picklist(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
   /** With places in braces: `/pets/{petId}`. */
-  path: text(2000),
+  path: someText(2000),
   /** Where its arguments go; `body` goes into the body. */
-  parameters: v.array(closedObject({ name: text(128), in: v.picklist(PARAMETER_PLACES) })),
+  parameters: v.array(closedObject({ name: someText(128), in: v.picklist(PARAMETER_PLACES) })),
   input_schema: inputSchema,
 })
 /** An operation as the OpenAPI document had it when the version was published. */
@@ -132,7 +127,7 @@ const fetchTool = closedObject({
   allow: v.pipe(
     v.array(
       v.pipe(
-        text(2000),
+        someText(2000),
         v.check(
           isPlace,
           'must be a host such as docs.example.com or *.example.com, or the beginning of a URL ' +
@@ -150,10 +145,10 @@ const fetchTool = closedObject({
 const automation = closedObject({
   type: v.literal('automation'),
   /** The slug of the automation of the same organization that a call starts. */
-  automation: v.pipe(text(52), v.regex(/^[a-z0-9-]+$/, 'must be the slug of an automation')),
+  automation: v.pipe(someText(52), v.regex(/^[a-z0-9-]+$/, 'must be the slug of an automation')),
   ...callApproval,
   /** Written when the version is published. */
-  pinned: v.optional(closedObject({ description: text(8192), input_schema: inputSchema })),
+  pinned: v.optional(closedObject({ description: someText(8192), input_schema: inputSchema })),
 })
 
 const BUILT_IN_TYPES = ['time', 'calculator', 'json_query'] as const

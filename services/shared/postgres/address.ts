@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { integer, optional, text, word } from '../env.ts'
+import { integer, optional, text } from '../env.ts'
+import { oneOf } from '../schemas.ts'
 import { AppError } from '../errors.ts'
 
 /**
@@ -23,7 +24,7 @@ export const databaseEnv = {
   DB_NAME: optional(text()),
   DB_USER: optional(text()),
   DB_PASSWORD: v.optional(v.string(), ''),
-  DB_SSLMODE: v.optional(word(SSL_MODES), 'disable'),
+  DB_SSLMODE: v.optional(oneOf(SSL_MODES), 'disable'),
 }
 
 /** The server, the database on it, and the login. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { httpUrl, integer, logLevel, optional, text, word } from '../../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, text } from '../../shared/env.ts'
 import type { EnvOf } from '../../shared/env.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { proxyEnv } from '../../shared/outgoing/forward-proxy.ts'
 import { databaseAddress, databaseEnv } from '../../shared/postgres/address.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
@@ -34,7 +35,7 @@ export const backupEnv = v.object({
   /** Backups that are kept. */
   BACKUP_KEEP: v.optional(integer(1, 1000), '7'),
   /** Restore each backup into a database beside it, or only read it again. */
-  BACKUP_VERIFY: v.optional(word(['restore', 'read']), 'restore'),
+  BACKUP_VERIFY: v.optional(oneOf(['restore', 'read']), 'restore'),
   /** The wait for an unavailable database. */
   DATABASE_WAIT_SECONDS: v.optional(integer(0, 3600), '300'),
 })

@@ -23,7 +23,7 @@ import type { Watched, Window } from '../../platform/alerts/watches.ts'
 import { listAutomationNames } from '../../platform/automations/automations.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
-import { whole } from '../../shared/whole.ts'
+import { oneOf, whole } from '../../shared/schemas.ts'
 import { integer, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { changesSection } from '../console/alerts/changes-section.ts'
 import { absoluteTime } from '../console/frame/format.ts'
@@ -31,7 +31,7 @@ import { choice, number, text, words } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State, Values } from '../resources/declaration.ts'
 import { factsByName } from './by-name.ts'
-import { nameText } from './name-text.ts'
+import { nameField } from './name-text.ts'
 import { organization } from './organization.ts'
 
 const NAME_MAX = 100
@@ -57,12 +57,8 @@ const amount = v.pipe(
 )
 
 const fields = {
-  name: field(nameText(NAME_MAX), {
-    label: 'Name',
-    control: text({ max: NAME_MAX }),
-    example: 'Research fails',
-  }),
-  watches: field(v.picklist(WATCHED, `must be one of ${WATCHED.join(', ')}`), {
+  name: nameField(NAME_MAX, { example: 'Research fails' }),
+  watches: field(oneOf(WATCHED), {
     label: 'Watches',
     control: choice(
       Object.fromEntries(
@@ -76,21 +72,18 @@ const fields = {
     hint: 'Its slug; none: of all automations of the organization together',
     control: text({ max: 200, isMono: true, isOptional: true }),
   }),
-  window: field(
-    v.optional(v.picklist(WINDOW_NAMES, `must be one of ${WINDOW_NAMES.join(', ')}`), '1h'),
-    {
-      label: 'Looks back over',
-      hint: 'The runs that ended in it',
-      control: choice({
-        '5m': '5 minutes',
-        '15m': '15 minutes',
-        '1h': 'an hour',
-        '6h': '6 hours',
-        '1d': 'a day',
-      }),
-      example: '1h',
-    },
-  ),
+  window: field(v.optional(oneOf(WINDOW_NAMES), '1h'), {
+    label: 'Looks back over',
+    hint: 'The runs that ended in it',
+    control: choice({
+      '5m': '5 minutes',
+      '15m': '15 minutes',
+      '1h': 'an hour',
+      '6h': '6 hours',
+      '1d': 'a day',
+    }),
+    example: '1h',
+  }),
   threshold: field(amount, {
     label: 'Fires at',
     hint: 'This value or a higher one, in the unit of what it watches; dollars may have decimals',

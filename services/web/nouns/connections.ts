@@ -13,6 +13,7 @@ import type {
 } from '../../platform/connections/oauth-connections.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { createConnectionService } from '../console/connections/service.ts'
 import { stateOf } from '../console/connections/state.ts'
@@ -50,16 +51,13 @@ const fields = {
     control: text({ max: 64 }),
     example: 'token',
   }),
-  kind: field(
-    perhaps(v.picklist(CONNECTION_KINDS, `must be one of ${CONNECTION_KINDS.join(', ')}`)),
-    {
-      label: 'Kind',
-      hint: 'The way to its token. Null: the operator has set the provider up.',
-      control: choice(Object.fromEntries(CONNECTION_KINDS.map((kind) => [kind, kind]))),
-      example: 'static_token',
-      isFixed: true,
-    },
-  ),
+  kind: field(perhaps(oneOf(CONNECTION_KINDS)), {
+    label: 'Kind',
+    hint: 'The way to its token. Null: the operator has set the provider up.',
+    control: choice(Object.fromEntries(CONNECTION_KINDS.map((kind) => [kind, kind]))),
+    example: 'static_token',
+    isFixed: true,
+  }),
   hosts: field(texts(), {
     label: 'Places that may get the token',
     hint:
@@ -79,13 +77,10 @@ const fields = {
     hint: 'One that is stored stays while it would go to the same addresses.',
     control: secret({ max: SECRET_MAX }),
   }),
-  token_endpoint_auth_method: field(
-    perhaps(v.picklist(AUTH_METHODS, `must be one of ${AUTH_METHODS.join(', ')}`)),
-    {
-      label: 'Authentication of the client',
-      control: choice(Object.fromEntries(AUTH_METHODS.map((method) => [method, method]))),
-    },
-  ),
+  token_endpoint_auth_method: field(perhaps(oneOf(AUTH_METHODS)), {
+    label: 'Authentication of the client',
+    control: choice(Object.fromEntries(AUTH_METHODS.map((method) => [method, method]))),
+  }),
   scopes: field(texts(), {
     label: 'Scopes',
     hint: 'Ask for no more than the tools need.',

@@ -12,6 +12,7 @@ import type { Erasure } from '../../platform/erasures/erasures.ts'
 import { createNeedleSeals, NEEDLE_KINDS, readNeedle } from '../../platform/erasures/needle.ts'
 import type { Needle } from '../../platform/erasures/needle.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
+import { oneOf, textUpTo } from '../../shared/schemas.ts'
 import {
   integer,
   moment,
@@ -28,21 +29,19 @@ import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
 import { factsByName, valuesByName } from './by-name.ts'
-import { nameText } from './name-text.ts'
+import { nameField } from './name-text.ts'
 import { headBelow, organization } from './organization.ts'
 
 const NAME_MAX = 100
 const VALUE_MAX = 500
 
 const fields = {
-  name: field(nameText(NAME_MAX), {
-    label: 'Name',
+  name: nameField(NAME_MAX, {
     hint: 'Such as the number of the request. It stays in the audit: never the name of the person.',
-    control: text({ max: NAME_MAX }),
     example: 'Request 2026-114',
     isFixed: true,
   }),
-  kind: field(v.picklist(NEEDLE_KINDS, `must be one of ${NEEDLE_KINDS.join(', ')}`), {
+  kind: field(oneOf(NEEDLE_KINDS), {
     label: 'Looks for',
     control: choice({
       text: 'A text anywhere, such as an e-mail address',
@@ -55,8 +54,7 @@ const fields = {
   value: field(
     v.optional(
       v.pipe(
-        v.string('must be a text'),
-        v.maxLength(VALUE_MAX, `must have at most ${VALUE_MAX} characters`),
+        textUpTo(VALUE_MAX),
         v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
       ),
     ),

@@ -12,7 +12,7 @@ import {
 } from '../../platform/evaluations/evaluations.ts'
 import type { Evaluation, EvaluationFields } from '../../platform/evaluations/evaluations.ts'
 import { getRunVersion } from '../../platform/projects/project-versions.ts'
-import { whole } from '../../shared/whole.ts'
+import { whole } from '../../shared/schemas.ts'
 import * as s from '../api/openapi/parts.ts'
 import { evaluationSection } from '../console/evaluations/evaluation-section.ts'
 import { percent } from '../console/evaluations/scores-table.ts'

@@ -12,7 +12,7 @@ import {
   updateGate,
 } from '../../platform/evaluations/gates.ts'
 import type { Gate, GateFields } from '../../platform/evaluations/gates.ts'
-import { whole } from '../../shared/whole.ts'
+import { whole } from '../../shared/schemas.ts'
 import { number, text, tick } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'

@@ -14,6 +14,7 @@ import {
 import type { Invitation } from '../../platform/people/invitations.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
+import { textUpTo } from '../../shared/schemas.ts'
 import { moment, nullable, say } from '../api/openapi/parts.ts'
 import { invitationUrl, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
@@ -39,8 +40,7 @@ const fields = {
   note: field(
     v.optional(
       v.pipe(
-        v.string('must be a text'),
-        v.maxLength(INVITATION_NOTE_MAX, `must have at most ${INVITATION_NOTE_MAX} characters`),
+        textUpTo(INVITATION_NOTE_MAX),
         v.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must have no control characters'),
       ),
       '',

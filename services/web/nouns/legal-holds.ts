@@ -1,5 +1,4 @@
 import { html } from 'hono/html'
-import * as v from 'valibot'
 import {
   createHold,
   findHold,
@@ -11,27 +10,26 @@ import {
 } from '../../platform/erasures/legal-holds.ts'
 import type { HoldFields, LegalHold } from '../../platform/erasures/legal-holds.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { moment, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { time } from '../console/frame/parts.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
 import { factsByName, valuesByName } from './by-name.ts'
-import { nameText } from './name-text.ts'
+import { nameField, nameText } from './name-text.ts'
 import { organization } from './organization.ts'
 
 const NAME_MAX = 100
 const VALUE_MAX = 500
 
 const fields = {
-  name: field(nameText(NAME_MAX), {
-    label: 'Name',
+  name: nameField(NAME_MAX, {
     hint: 'Such as the number of the case',
-    control: text({ max: NAME_MAX }),
     example: 'Case 2026-07',
     isFixed: true,
   }),
-  kind: field(v.picklist(HOLD_KINDS, `must be one of ${HOLD_KINDS.join(', ')}`), {
+  kind: field(oneOf(HOLD_KINDS), {
     label: 'Keeps',
     control: choice({
       automation: 'The runs of an automation',

@@ -20,6 +20,7 @@ import { LLM_APIS } from '../../shared/models/llm-call.ts'
 import type { LlmApi } from '../../shared/models/llm-call.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import {
   credentialsState,
   findCredentials,
@@ -71,7 +72,7 @@ const fields = {
     control: text({ max: LLM_LENGTHS.baseUrl, isMono: true, isOptional: true, type: 'url' }),
     example: 'https://llm.example.com/v1',
   }),
-  api: field(v.optional(v.picklist(LLM_APIS, `must be one of ${LLM_APIS.join(', ')}`), 'auto'), {
+  api: field(v.optional(oneOf(LLM_APIS), 'auto'), {
     label: 'API',
     hint:
       'Crews ask at chat/completions first, and at responses once the answer says that the model ' +

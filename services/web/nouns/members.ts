@@ -11,6 +11,7 @@ import {
 import type { OrganizationRole } from '../../platform/people/memberships.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { moment, nullable, text as string, say } from '../api/openapi/parts.ts'
 import { INVITATIONS_PATH, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
@@ -27,10 +28,11 @@ import { organization } from './organization.ts'
 const LISTED_MAX = 1000
 
 /** The role of a person, as forms and programs say it. */
-export const roleOfPerson = field(
-  v.picklist(ORGANIZATION_ROLES, `must be one of ${ORGANIZATION_ROLES.join(', ')}`),
-  { label: 'Role', control: choice(ROLE_CHOICES), example: 'editor' },
-)
+export const roleOfPerson = field(oneOf(ORGANIZATION_ROLES), {
+  label: 'Role',
+  control: choice(ROLE_CHOICES),
+  example: 'editor',
+})
 
 const fields = {
   email: field(v.optional(v.nullable(v.string('must be a text')), null), {

@@ -18,6 +18,7 @@ import type { Organization } from '../../platform/people/organizations.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { createAutomationOauthGuard } from '../../shared/outgoing/guards.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { text as string, say } from '../api/openapi/parts.ts'
 import { OAUTH_PATH } from '../console/frame/addresses.ts'
 import { explainSection } from '../console/frame/explain-section.ts'
@@ -102,13 +103,7 @@ const fields = {
     },
   ),
   algorithms: field(
-    v.optional(
-      v.array(
-        v.picklist(ALGORITHMS, `must be one of ${ALGORITHMS.join(', ')}`),
-        'must be a list of texts',
-      ),
-      [...usual.algorithms],
-    ),
+    v.optional(v.array(oneOf(ALGORITHMS), 'must be a list of texts'), [...usual.algorithms]),
     {
       label: 'Algorithms',
       control: ticks({

@@ -24,6 +24,7 @@ import {
 } from '../../platform/people/organizations.ts'
 import type { OrganizationFigures } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { integer, moment } from '../api/openapi/parts.ts'
 import { invitationUrl } from '../console/frame/addresses.ts'
 import { count } from '../console/frame/format.ts'
@@ -67,7 +68,7 @@ const fields = {
   feature_flags: field(
     v.optional(
       v.record(
-        v.picklist(FEATURE_FLAGS, `must be one of ${FEATURE_FLAGS.join(', ')}`),
+        oneOf(FEATURE_FLAGS),
         v.nullable(v.boolean('must be true, false or null')),
         'must be an object',
       ),

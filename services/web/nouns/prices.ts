@@ -13,11 +13,12 @@ import type { ModelPrice, ModelPriceFields } from '../../platform/budgets/model-
 import type { Organization } from '../../platform/people/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isDay, MAX_PER_MILLION, plainModel } from '../../shared/prices/price-table.ts'
+import { someText } from '../../shared/schemas.ts'
 import { text, words } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State, Values } from '../resources/declaration.ts'
-import { nameText } from './name-text.ts'
+import { nameField } from './name-text.ts'
 import { organization } from './organization.ts'
 
 const NAME_MAX = 100
@@ -63,18 +64,12 @@ const day = v.optional(
 const dayControl = text({ max: 10, isMono: true, isOptional: true })
 
 const fields = {
-  name: field(nameText(NAME_MAX), {
-    label: 'Name',
-    control: text({ max: NAME_MAX }),
-    example: 'Contract of 2026',
-  }),
+  name: nameField(NAME_MAX, { example: 'Contract of 2026' }),
   models: field(
     v.pipe(
       v.array(
         v.pipe(
-          v.string('must be a text'),
-          v.nonEmpty('must not be empty'),
-          v.maxLength(MODEL_MAX, `must have at most ${MODEL_MAX} characters`),
+          someText(MODEL_MAX),
           v.regex(/^[^\s\p{Cc}\p{Cs},]+$/u, 'must have no spaces, commas or control characters'),
         ),
         'must be a list of texts',

@@ -8,7 +8,7 @@ import {
 } from '../../platform/replays/replay-gates.ts'
 import type { ReplayGate } from '../../platform/replays/replay-gates.ts'
 import { REPLAYED_MAX } from '../../platform/replays/replays.ts'
-import { whole } from '../../shared/whole.ts'
+import { whole } from '../../shared/schemas.ts'
 import { say, text as string } from '../api/openapi/parts.ts'
 import { choice, number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'

@@ -11,7 +11,7 @@ import {
 } from '../../platform/replays/replays.ts'
 import type { Replay, ReplayFields } from '../../platform/replays/replays.ts'
 import { getRunVersion } from '../../platform/projects/project-versions.ts'
-import { whole } from '../../shared/whole.ts'
+import { whole } from '../../shared/schemas.ts'
 import { integer, moment, perhapsMoment, text as words, say } from '../api/openapi/parts.ts'
 import { plural } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'

@@ -18,6 +18,7 @@ import {
   updateSchedule,
 } from '../../platform/schedules/schedules.ts'
 import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules/schedules.ts'
+import { textUpTo } from '../../shared/schemas.ts'
 import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { list, moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
@@ -28,11 +29,7 @@ import { automation, inputsByName } from './automation.ts'
 import { valuesByName } from './by-name.ts'
 
 const TEXT_MAX = 200
-const words = () =>
-  v.pipe(
-    v.string('must be a text'),
-    v.maxLength(TEXT_MAX, `must have at most ${TEXT_MAX} characters`),
-  )
+const words = () => textUpTo(TEXT_MAX)
 
 const MISSED: Readonly<Record<MissedPolicy, string>> = {
   skip: 'Skip them',

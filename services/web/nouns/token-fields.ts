@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import * as v from 'valibot'
 import { NETWORKS_MAX, TOKEN_SCOPES } from '../../platform/automations/token-limits.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import type { WebConfig } from '../env.ts'
 import { number, text, ticks, words } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
@@ -58,10 +59,7 @@ export const fields = {
   }),
   scopes: field(
     v.pipe(
-      v.array(
-        v.picklist(TOKEN_SCOPES, `must be one of ${TOKEN_SCOPES.join(', ')}`),
-        'must be a list of texts',
-      ),
+      v.array(oneOf(TOKEN_SCOPES), 'must be a list of texts'),
       v.minLength(1, 'must have at least one thing that the token may do'),
       v.maxLength(TOKEN_SCOPES.length, 'must name each thing once'),
     ),

@@ -20,34 +20,28 @@ import type { TraceForward, TraceForwardFields } from '../../platform/traces/tra
 import { createWebhookKeys } from '../../platform/webhooks/webhook-keys.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
-import { whole } from '../../shared/whole.ts'
+import { textUpTo, whole } from '../../shared/schemas.ts'
 import { integer, moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { absoluteTime } from '../console/frame/format.ts'
 import { number, secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State } from '../resources/declaration.ts'
 import { factsByName, valuesByName } from './by-name.ts'
-import { nameText } from './name-text.ts'
+import { nameField } from './name-text.ts'
 import { organization } from './organization.ts'
 import { region } from './region.ts'
 
 const { name: NAME_MAX, endpoint: ENDPOINT_MAX, headers: HEADERS_MAX } = FORWARD_LENGTHS
-const upTo = (max: number) =>
-  v.pipe(v.string('must be a text'), v.maxLength(max, `must have at most ${max} characters`))
 
 const fields = {
-  name: field(nameText(NAME_MAX), {
-    label: 'Name',
-    control: text({ max: NAME_MAX }),
-    example: 'Langfuse',
-  }),
-  endpoint: field(upTo(ENDPOINT_MAX), {
+  name: nameField(NAME_MAX, { example: 'Langfuse' }),
+  endpoint: field(textUpTo(ENDPOINT_MAX), {
     label: 'Endpoint',
     hint: 'The base of an OTLP endpoint; /v1/traces is added to it.',
     control: text({ max: ENDPOINT_MAX, isMono: true, type: 'url' }),
     example: 'https://cloud.langfuse.com/api/public/otel',
   }),
-  headers: field(v.optional(upTo(HEADERS_MAX)), {
+  headers: field(v.optional(textUpTo(HEADERS_MAX)), {
     label: 'Headers',
     hint:
       'As in OTEL_EXPORTER_OTLP_HEADERS: name=value with commas between, values percent-encoded. ' +

@@ -24,6 +24,7 @@ import {
 } from '../../platform/triggers/triggers.ts'
 import type { Trigger } from '../../platform/triggers/triggers.ts'
 import { createWebhookKeys, createWebhookSecret } from '../../platform/webhooks/webhook-keys.ts'
+import { oneOf, someText } from '../../shared/schemas.ts'
 import { moment, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { absoluteTime } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
@@ -37,17 +38,15 @@ import { automation, inputsByName } from './automation.ts'
 import { factsByName } from './by-name.ts'
 
 const SECRET_MAX = 500
-const words = (max: number) =>
-  v.pipe(
-    v.string('must be a text'),
-    v.minLength(1, 'must not be empty'),
-    v.maxLength(max, `must have at most ${max} characters`),
-  )
-const perhaps = (max: number) => v.optional(v.nullable(words(max)), null)
+const perhaps = (max: number) => v.optional(v.nullable(someText(max)), null)
 
 const fields = {
-  name: field(words(100), { label: 'Name', control: text({ max: 100 }), example: 'Paid invoices' }),
-  scheme: field(v.picklist(SCHEME_NAMES, `must be one of ${SCHEME_NAMES.join(', ')}`), {
+  name: field(someText(100), {
+    label: 'Name',
+    control: text({ max: 100 }),
+    example: 'Paid invoices',
+  }),
+  scheme: field(oneOf(SCHEME_NAMES), {
     label: 'Signed by',
     control: choice(Object.fromEntries(SCHEME_NAMES.map((name) => [name, SCHEMES[name].label]))),
     example: 'stripe',
@@ -60,7 +59,7 @@ const fields = {
       `${SCHEMES.hmac.usual} or ${SCHEMES.token.usual}`,
     control: text({ max: 100, isMono: true, isOptional: true }),
   }),
-  secret: field(v.optional(words(SECRET_MAX)), {
+  secret: field(v.optional(someText(SECRET_MAX)), {
     label: 'Secret of the sender',
     hint:
       'What Stripe and Slack made for the address; others take one that is made here. One that ' +

@@ -28,6 +28,7 @@ import type { EventType, Webhook, WebhookFields } from '../../platform/webhooks/
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
+import { oneOf, textUpTo } from '../../shared/schemas.ts'
 import { absoluteTime, relativeTime } from '../console/frame/format.ts'
 import { readPageRequest } from '../console/frame/lists/page-request.ts'
 import { time } from '../console/frame/parts.ts'
@@ -61,22 +62,16 @@ const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
 const TYPES_MAX = 100
 
 const fields = {
-  url: field(
-    v.pipe(
-      v.string('must be a text'),
-      v.maxLength(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`),
-    ),
-    {
-      label: 'Address',
-      control: text({ max: URL_LENGTH_MAX, isMono: true, type: 'url' }),
-      example: 'https://crm.example.com/webhooks',
-      // Receivers know callers by the path or the query of their address.
-      facts: (url) => ({
-        origin: new URL(String(url)).origin,
-        url_sha256: createHash('sha256').update(String(url)).digest('hex'),
-      }),
-    },
-  ),
+  url: field(textUpTo(URL_LENGTH_MAX), {
+    label: 'Address',
+    control: text({ max: URL_LENGTH_MAX, isMono: true, type: 'url' }),
+    example: 'https://crm.example.com/webhooks',
+    // Receivers know callers by the path or the query of their address.
+    facts: (url) => ({
+      origin: new URL(String(url)).origin,
+      url_sha256: createHash('sha256').update(String(url)).digest('hex'),
+    }),
+  }),
   event_types: field(
     v.pipe(
       v.array(v.string('must be a text'), 'must be a list of texts'),
@@ -93,21 +88,15 @@ const fields = {
       example: ['run_completed', 'run_failed'],
     },
   ),
-  format: field(
-    v.optional(
-      v.picklist(WEBHOOK_FORMATS, `must be one of ${WEBHOOK_FORMATS.join(', ')}`),
-      'standard',
-    ),
-    {
-      label: 'Messages',
-      control: choice({
-        standard: 'JSON, as Standard Webhooks has it',
-        slack: 'A text for an incoming webhook of Slack',
-        teams: 'A card for a workflow of Microsoft Teams',
-      }),
-      example: 'standard',
-    },
-  ),
+  format: field(v.optional(oneOf(WEBHOOK_FORMATS), 'standard'), {
+    label: 'Messages',
+    control: choice({
+      standard: 'JSON, as Standard Webhooks has it',
+      slack: 'A text for an incoming webhook of Slack',
+      teams: 'A card for a workflow of Microsoft Teams',
+    }),
+    example: 'standard',
+  }),
   region,
 }
 

@@ -22,6 +22,7 @@ import {
 } from '../../platform/workloads/workload-rules.ts'
 import type { WorkloadRule, WorkloadRuleFields } from '../../platform/workloads/workload-rules.ts'
 import { isObject } from '../../shared/is-object.ts'
+import { oneOf } from '../../shared/schemas.ts'
 import { automationUrl } from '../api/automation/automation-urls.ts'
 import { moment, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { GRANT_TYPE, SUBJECT_TYPES } from '../api/workloads/exchange-request.ts'
@@ -76,10 +77,7 @@ const fields = {
   scopes: field(
     v.optional(
       v.pipe(
-        v.array(
-          v.picklist(WORKLOAD_SCOPES, `must be one of ${WORKLOAD_SCOPES.join(', ')}`),
-          'must be a list of texts',
-        ),
+        v.array(oneOf(WORKLOAD_SCOPES), 'must be a list of texts'),
         v.minLength(1, 'must have at least one thing that the workload may do'),
         v.maxLength(WORKLOAD_SCOPES.length, 'must name each thing once'),
       ),

@@ -1,19 +1,12 @@
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import {
-  flag,
-  httpUrl,
-  integer,
-  optional,
-  readEnv,
-  text,
-  word,
-} from '../../../services/shared/env.ts'
+import { flag, httpUrl, integer, optional, readEnv, text } from '../../../services/shared/env.ts'
+import { oneOf } from '../../../services/shared/schemas.ts'
 import { AppError } from '../../../services/shared/errors.ts'
 
 const schema = v.object({
   PORT: v.optional(integer(1, 65_535), '8080'),
-  MODE: word(['a', 'b'] as const),
+  MODE: oneOf(['a', 'b'] as const),
   URL: httpUrl(),
   ENABLED: v.optional(flag(), 'false'),
   JWT_SECRET: text(32),

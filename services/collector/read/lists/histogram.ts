@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { word } from '../../../shared/env.ts'
+import { oneOf } from '../../../shared/schemas.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { HISTOGRAM_INTERVALS } from '../../../shared/trace-answers/lists.ts'
 import type { TraceHistogram } from '../../../shared/trace-answers/lists.ts'
@@ -36,7 +36,7 @@ const ORIGIN = '2001-01-01T00:00:00Z'
 
 const histogramParameters = v.object({
   ...filterParameters,
-  interval: v.optional(word(HISTOGRAM_INTERVALS)),
+  interval: v.optional(oneOf(HISTOGRAM_INTERVALS)),
 })
 
 interface HistogramQuery {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { integer, word } from '../../../shared/env.ts'
+import { integer } from '../../../shared/env.ts'
+import { oneOf } from '../../../shared/schemas.ts'
 import { TRACE_STATUSES } from '../../../shared/trace-answers/lists.ts'
 import { invalid, isTraceId, name, readTraceId, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
@@ -53,7 +54,7 @@ export const filterParameters = {
   session: v.optional(name),
   user: v.optional(name),
   service: v.optional(name),
-  status: v.optional(word(TRACE_STATUSES)),
+  status: v.optional(oneOf(TRACE_STATUSES)),
   model: v.optional(name),
   agent: v.optional(name),
   task: v.optional(name),
@@ -69,7 +70,7 @@ export const filterParameters = {
   max_cost_usd: v.optional(amount),
   attribute: v.optional(attribute),
   text: v.optional(soughtText),
-  platform_requests: v.optional(word(['shown', 'hidden'] as const)),
+  platform_requests: v.optional(oneOf(['shown', 'hidden'] as const)),
 }
 
 /** An attribute of a span or of its resource, and the text of its value. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { integer, word } from '../../../shared/env.ts'
+import { integer } from '../../../shared/env.ts'
+import { oneOf } from '../../../shared/schemas.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import type { TextMatch, TracePage } from '../../../shared/trace-answers/lists.ts'
 import { invalid, readParameters, traceId } from '../read-query.ts'
@@ -24,7 +25,7 @@ const MAX_LIMIT = 200
 
 const listParameters = v.object({
   ...filterParameters,
-  sort: v.optional(word(['newest', 'oldest', 'duration', 'cost', 'tokens'] as const), 'newest'),
+  sort: v.optional(oneOf(['newest', 'oldest', 'duration', 'cost', 'tokens'] as const), 'newest'),
   limit: v.optional(integer(1, MAX_LIMIT), '50'),
   cursor: v.optional(v.pipe(v.string(), v.transform(readCursor))),
   after: v.optional(traceId),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { word } from '../../../shared/env.ts'
+import { oneOf } from '../../../shared/schemas.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { TRACE_STATUSES } from '../../../shared/trace-answers/lists.ts'
 import type { GroupedTotals, TraceTotals } from '../../../shared/trace-answers/lists.ts'
@@ -40,7 +40,7 @@ interface TotalsQuery {
   readonly by?: Group | undefined
 }
 
-const totalsParameters = v.object({ ...filterParameters, by: v.optional(word(GROUP_NAMES)) })
+const totalsParameters = v.object({ ...filterParameters, by: v.optional(oneOf(GROUP_NAMES)) })
 
 /** Reads the parameters of a filter, and of its groups. Raises `invalid_request`. */
 export function readTotalsQuery(parameters: URLSearchParams): TotalsQuery {

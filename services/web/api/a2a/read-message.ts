@@ -3,6 +3,7 @@ import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { Inputs, InputType } from '../../../platform/definitions/input-declarations.ts'
 import { describeIssue } from '../../../shared/describe-issue.ts'
 import { isObject } from '../../../shared/is-object.ts'
+import { someText } from '../../../shared/schemas.ts'
 import { refusal, wrongParams } from './refusals.ts'
 
 const ID_CHARACTERS_MAX = 255
@@ -13,11 +14,7 @@ const optionalText = v.pipe(
   v.optional(v.pipe(v.string('must be a text'), v.maxLength(ID_CHARACTERS_MAX, 'is too long'))),
   v.transform((text) => (text === '' ? undefined : text)),
 )
-const idText = v.pipe(
-  v.string('must be a text'),
-  v.minLength(1, 'must not be empty'),
-  v.maxLength(ID_CHARACTERS_MAX, `must have at most ${ID_CHARACTERS_MAX} characters`),
-)
+const idText = someText(ID_CHARACTERS_MAX)
 
 const part = v.object({
   text: v.optional(v.string('must be a text')),

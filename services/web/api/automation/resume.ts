@@ -10,6 +10,7 @@ import { runEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { Acting } from '../../gate/callers/audited.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
+import { oneOf, textUpTo } from '../../../shared/schemas.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
 import { describedBody } from '../openapi/operation.ts'
@@ -24,13 +25,8 @@ const request = v.pipe(
     task: v.pipe(v.string('must be a text'), v.minLength(1, 'must not be empty')),
     /** The id of the call of a tool that is decided about. */
     call: v.optional(v.string('must be a text')),
-    decision: v.picklist(DECISIONS, `must be one of ${DECISIONS.join(', ')}`),
-    text: v.optional(
-      v.pipe(
-        v.string('must be a text'),
-        v.maxLength(ANSWER_CHARACTERS_MAX, `must have at most ${ANSWER_CHARACTERS_MAX} characters`),
-      ),
-    ),
+    decision: oneOf(DECISIONS),
+    text: v.optional(textUpTo(ANSWER_CHARACTERS_MAX)),
   }),
   v.forward(
     v.partialCheck(

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import * as v from 'valibot'
-import { whole } from '../../../shared/whole.ts'
+import { whole } from '../../../shared/schemas.ts'
 import type { ProjectKey } from '../../../platform/projects/projects.ts'
 import { MEASURES } from '../../../platform/projects/release-standing.ts'
 import type { Standing } from '../../../platform/projects/release-standing.ts'

@@ -17,7 +17,7 @@ import { RATINGS } from '../../../platform/traces/trace-notes.ts'
 import { csvRow } from '../../../shared/csv.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database, Queryable } from '../../../shared/postgres/database.ts'
-import { whole } from '../../../shared/whole.ts'
+import { whole } from '../../../shared/schemas.ts'
 import { streamParts } from '../../http/stream-parts.ts'
 
 /** The largest file of cases, in bytes. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { crewReachEnv, names } from '../../../platform/crews/crew-limits.ts'
-import { flag, httpUrl, optional, origins, text, word } from '../../../shared/env.ts'
+import { flag, httpUrl, optional, origins, text } from '../../../shared/env.ts'
+import { oneOf } from '../../../shared/schemas.ts'
 
 /** The variables of crews from source in a cluster; without `CREW_PYTHON_IMAGE` there are none. */
 export const clusterCrewsEnv = {
@@ -11,7 +12,7 @@ export const clusterCrewsEnv = {
   RELEASE_NAME: optional(text()),
   /** An image with uv and Python, in which crews are installed and run. */
   CREW_PYTHON_IMAGE: optional(text()),
-  CREW_PULL_POLICY: v.optional(word(['IfNotPresent', 'Always', 'Never']), 'IfNotPresent'),
+  CREW_PULL_POLICY: v.optional(oneOf(['IfNotPresent', 'Always', 'Never']), 'IfNotPresent'),
   /** Secrets where the crews are, with which nodes pull that image. */
   CREW_PULL_CREDENTIALS: v.optional(names(), ''),
   /** The address of web for pods of the cluster: the source, and the tools index. */
