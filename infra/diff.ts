@@ -62,7 +62,8 @@ interface Change {
 
 function differences(from: unknown, to: unknown, path: string): readonly Change[] {
   const [before, after] = [membersOf(from), membersOf(to)]
-  if (!before || !after) return sameText(from, to) ? [] : [{ path, from, to }]
+  if (!before || !after)
+    return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }]
   const keys = [...new Set([...before.keys(), ...after.keys()])]
   return keys.flatMap((key) =>
     differences(before.get(key), after.get(key), `${path}${key}`.replace(/^\./, '')),
@@ -85,8 +86,6 @@ function membersOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
     }),
   )
 }
-
-const sameText = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 function shown(value: unknown): string {
   if (value === undefined) return '(nothing)'

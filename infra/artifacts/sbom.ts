@@ -49,14 +49,14 @@ function libraryOf({ name, version, license, integrity }: BundledPackage) {
     name,
     version,
     purl,
-    ...(license !== undefined && { licenses: [licenseOf(license)] }),
+    ...(license !== undefined && {
+      licenses: [
+        / (?:OR|AND|WITH) /.test(license) ? { expression: license } : { license: { id: license } },
+      ],
+    }),
     ...(integrity !== undefined && { hashes: [hashOf(integrity)] }),
   }
 }
-
-/** An expression has operators; anything else is the name of one licence. */
-const licenseOf = (license: string) =>
-  / (?:OR|AND|WITH) /.test(license) ? { expression: license } : { license: { id: license } }
 
 /** `sha512-…` in Base64 as CycloneDX has it. */
 function hashOf(integrity: string) {

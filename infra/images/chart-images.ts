@@ -59,12 +59,10 @@ export function imagesIn(context: Context, defaults: Context): ChartImages {
 function referenceIn(context: Context, image: Image): string {
   const found = evaluate(image.reference.expression, context)
   const reference = typeof found === 'string' ? found.replace(/@.*$/, '') : ''
-  return hasRegistry(reference) ? reference : `docker.io/${withLibrary(reference)}`
+  return /^(localhost|[^/]*[.:][^/]*)\//.test(reference)
+    ? reference
+    : `docker.io/${reference.includes('/') ? reference : `library/${reference}`}`
 }
-
-const hasRegistry = (reference: string): boolean => /^(localhost|[^/]*[.:][^/]*)\//.test(reference)
-
-const withLibrary = (path: string): string => (path.includes('/') ? path : `library/${path}`)
 
 function publishedAt(reference: string): string {
   const [, path = '', publisher = ''] = /^docker\.io\/(([^/]+).*)$/.exec(reference) ?? []

@@ -152,14 +152,12 @@ const isJsonObject = (value: Json): value is JsonObject => isObject(value)
 /** Tells whether two expressions are the same computation. */
 export function same(a: Expression, b: Expression): boolean {
   if (a === b || a.op !== b.op) return a === b
-  if (a.op === 'reference' && b.op === a.op) return sameReference(a, b)
+  if (a.op === 'reference' && b.op === a.op)
+    return a.path.join('.') === b.path.join('.') && a.isParameter === b.isParameter
   if (a.op === 'call' && b.op === a.op) return a.fn === b.fn && sameList(a.args, b.args)
   if (a.op === 'helper' && b.op === a.op) return sameHelper(a, b)
   return JSON.stringify(a) === JSON.stringify(b)
 }
-
-const sameReference = (a: Reference, b: Reference): boolean =>
-  a.path.join('.') === b.path.join('.') && a.isParameter === b.isParameter
 
 // Two helpers of one name have one definition, but for what they are given.
 const sameHelper = (a: Helper, b: Helper): boolean =>

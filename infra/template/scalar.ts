@@ -13,11 +13,10 @@ const QUANTITY = /^[1-9][0-9]*(m|[KMGT]i)$/
 const WORD = /^(?:y|n|yes|no|on|off|true|false|null|~|<<|=)$/i
 const NUMBER = /^(?:[-+]?[._]*[0-9][\w.+-]*|e[0-9]+|[-+]?\.(?:inf|nan))$/i
 
-const isAmbiguous = (value: string): boolean => WORD.test(value) || NUMBER.test(value)
-
 /** Tells whether a text means itself without quotes. */
 export const isPlain = (value: string): boolean =>
-  QUANTITY.test(value) || (PLAIN.test(value) && !isAmbiguous(value) && !/ $|: |:$| #/.test(value))
+  QUANTITY.test(value) ||
+  (PLAIN.test(value) && !(WORD.test(value) || NUMBER.test(value)) && !/ $|: |:$| #/.test(value))
 
 // JSON leaves a few characters bare that YAML 1.1 takes for line breaks or refuses.
 const quoted = (value: string): string =>

@@ -9,12 +9,11 @@ function closest(name: string, candidates: readonly string[]): string | undefine
     .sort((a, b) => a.edits - b.edits)
   const [best] = ranked
   if (best !== undefined && best.edits <= reach) return best.candidate
-  const [begun, ...others] = candidates.filter((candidate) => begins(candidate, name))
+  const [begun, ...others] = candidates.filter(
+    (candidate) => name.length > 2 && candidate.toLowerCase().startsWith(name.toLowerCase()),
+  )
   return others.length === 0 ? begun : undefined
 }
-
-const begins = (candidate: string, name: string): boolean =>
-  name.length > 2 && candidate.toLowerCase().startsWith(name.toLowerCase())
 
 /** Suggests the key that an unknown one may have meant, completing a message. */
 export function hintFor(name: string, known: readonly string[], prefix = ''): string {

@@ -35,7 +35,7 @@ const NOTHING: Changes = { changes: [], isComplete: true }
 
 async function readKept(file: string): Promise<v.InferOutput<typeof kept> | undefined> {
   const text = await readFile(file, 'utf8').catch((thrown: unknown) => {
-    if (isAbsent(thrown)) return undefined
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined
     throw wrong(`--diff cannot read ${file}: ${toError(thrown).message}`)
   })
   if (text === undefined) return undefined
@@ -55,6 +55,3 @@ async function keep(file: string, report: DoctorReport): Promise<void> {
     throw wrong(`--diff cannot write ${file}: ${toError(thrown).message}`)
   }
 }
-
-const isAbsent = (thrown: unknown): boolean =>
-  thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT'

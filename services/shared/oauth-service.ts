@@ -67,7 +67,9 @@ export async function callOauthService(
       headers: {
         authorization: `Bearer ${apiKey}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(actor === undefined ? {} : { [ACTOR_HEADER]: toHeader(actor) }),
+        ...(actor === undefined
+          ? {}
+          : { [ACTOR_HEADER]: Buffer.from(JSON.stringify(actor)).toString('base64url') }),
       },
       body: body === undefined ? null : JSON.stringify(body),
       redirect: 'error',
@@ -81,8 +83,6 @@ export async function callOauthService(
     throw errorOf(response.status, answer)
   })
 }
-
-const toHeader = (actor: object): string => Buffer.from(JSON.stringify(actor)).toString('base64url')
 
 const tokenSchema = v.object({
   access_token: v.string(),

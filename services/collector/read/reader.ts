@@ -182,15 +182,12 @@ function createRoleNote(log: Log): (hasRole: boolean) => void {
 }
 
 function toReadError(thrown: unknown, statementMs: number): unknown {
-  if (stateOf(thrown) === CANCELED) {
+  if ((thrown instanceof AppError ? thrown.details['sqlstate'] : sqlState(thrown)) === CANCELED) {
     const message = `The question takes more than ${statementMs} ms; narrow it with from and to.`
     return new AppError('timeout', message, { cause: thrown })
   }
   return isDatabaseUnavailable(thrown) ? databaseUnavailable(thrown) : thrown
 }
-
-const stateOf = (thrown: unknown): unknown =>
-  thrown instanceof AppError ? thrown.details['sqlstate'] : sqlState(thrown)
 
 const databaseUnavailable = (cause: unknown): AppError =>
   new AppError('unavailable', 'The trace database does not answer; try again.', {

@@ -58,7 +58,8 @@ export async function* exportLines(
     )
     const range = { ...query, from, until, after }
     const places = await reader.ask(async (sql) => {
-      const isSpread = hasFilter(query) && (await isDistributed(sql))
+      const isSpread =
+        columnsOf(query).some(([, value]) => value !== undefined) && (await isDistributed(sql))
       return listPlaces(sql, range, isSpread)
     })
     const wanted = places.filter(({ isWanted }) => isWanted)
@@ -143,9 +144,6 @@ function listPlaces(sql: Queryable, query: ExportQuery, isSpread: boolean): Prom
 
 const columnsOf = ({ crew, kickoff, session, user }: ExportQuery) =>
   Object.entries({ crew_id: crew, kickoff_id: kickoff, session_id: session, user_id: user })
-
-const hasFilter = (query: ExportQuery): boolean =>
-  columnsOf(query).some(([, value]) => value !== undefined)
 
 /** What each filter adds to a statement. */
 const forFilters = (

@@ -64,15 +64,11 @@ export async function readSpanView(
     span: toSpanJson(row),
     resource: toIdentityJson(resource),
     scope: toIdentityJson(scope),
-    columns: columnsOf(row),
+    columns: JSON.parse(row.columns) as Record<string, unknown>,
     messages: messagesOf(row),
     truncated: row.isLarge,
   }
 }
-
-// The database wrote it as an object of columns.
-const columnsOf = ({ columns }: Row): Record<string, unknown> =>
-  JSON.parse(columns) as Record<string, unknown>
 
 const spanNotFound = ({ traceId }: SpanPlace): AppError =>
   new AppError(

@@ -104,7 +104,8 @@ function toSummary(row: SummaryRow, maxSpans: number): TraceSummary {
     status: statusOf(row),
     started_at: new Date(Number(start / 1_000_000n)).toISOString(),
     start_time_unix_nano: `${start}`,
-    duration_ms: durationOf(row),
+    duration_ms:
+      row.isRoot && row.durationNs !== null ? Number(BigInt(row.durationNs) / 1000n) / 1000 : null,
     spans: Math.min(row.spans, maxSpans),
     error_spans: row.errorSpans,
     crew_id: row.crewId,
@@ -127,6 +128,3 @@ function statusOf({ isRoot, status }: SummaryRow): TraceSummary['status'] {
   if (!isRoot) return 'incomplete'
   return status === 2 ? 'error' : 'ok'
 }
-
-const durationOf = ({ isRoot, durationNs }: SummaryRow): number | null =>
-  isRoot && durationNs !== null ? Number(BigInt(durationNs) / 1000n) / 1000 : null

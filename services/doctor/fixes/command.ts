@@ -12,7 +12,7 @@ import type { Cluster } from '../kubernetes/cluster.ts'
 import { plain } from '../print.ts'
 import type { Surroundings } from '../wait.ts'
 import { nothing } from './fix.ts'
-import type { Change, FixContext, Plan, Undo } from './fix.ts'
+import type { Change, FixContext, Undo } from './fix.ts'
 import { FIXES } from './list.ts'
 import type { FixCommand } from './options.ts'
 import { findFixable, stillHas } from './verdict.ts'
@@ -97,7 +97,10 @@ async function planAll(
   for (const code of FIXABLE_CODES.filter(isWanted)) {
     const components = findings?.get(code) ?? []
     const item = { code, components, changes: [], reason: '' }
-    const plan = !findings || components.length > 0 ? FIXES[code] : absent
+    const plan =
+      !findings || components.length > 0
+        ? FIXES[code]
+        : () => Promise.reject(nothing('The report does not have it.'))
     items.push(
       await plan(context).then(
         (changes) => ({ ...item, changes, state: 'planned' as const }),
@@ -107,8 +110,6 @@ async function planAll(
   }
   return items
 }
-
-const absent: Plan = () => Promise.reject(nothing('The report does not have it.'))
 
 function settle(items: readonly Item[], state: Item['state'], reason = ''): void {
   for (const item of items) Object.assign(item, { state, reason })

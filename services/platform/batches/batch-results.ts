@@ -60,7 +60,11 @@ export async function* writeResults(
       sql`r.batch_id = ${batchId} and r.position > ${after}`,
       PAGE_ROWS,
     )
-    yield encoder.encode(page.map(format === 'csv' ? toLine : toJson).join(''))
+    yield encoder.encode(
+      page
+        .map(format === 'csv' ? toLine : (result) => `${JSON.stringify(factsOf(result))}\n`)
+        .join(''),
+    )
     const last = page.at(-1)
     if (!last || page.length < PAGE_ROWS) return
     after = last.row
@@ -83,8 +87,6 @@ const factsOf = ({ runId, error, usage, queuedAt, finishedAt, ...same }: RowResu
 }
 
 const timeOf = (date: Date | null): string | null => date?.toISOString() ?? null
-
-const toJson = (result: RowResult): string => `${JSON.stringify(factsOf(result))}\n`
 
 function toLine(result: RowResult): string {
   const facts = factsOf(result)

@@ -57,7 +57,13 @@ export async function forecastBatch(
   return {
     rows,
     runs: runs.length,
-    tokens: estimate(runs.map(tokensOf), rows),
+    tokens: estimate(
+      runs.map(
+        ({ said, models }) =>
+          models?.reduce((sum, { input, output }) => sum + input + output, 0) ?? said,
+      ),
+      rows,
+    ),
     cost: costs && estimate(costs, rows),
     time: estimate(
       runs.map(({ ms }) => ms),
@@ -85,9 +91,6 @@ const listMeasured = (
         sum((usage ->> 'output_tokens')::float8) as output
       from run_steps where run_id = e.id and kind = 'llm' and usage is not null and attempt > 0
       group by name) used) m`
-
-const tokensOf = ({ said, models }: MeasuredRun): number =>
-  models?.reduce((sum, { input, output }) => sum + input + output, 0) ?? said
 
 /** Null when a model of one of the runs has no price today, or is not known any more. */
 async function costsOf(

@@ -55,7 +55,9 @@ function missingOf(
   const unmet = requires.filter((group) => !group.some(read))
   if (!baseUrl) return unmet.filter((group) => !(hasKey && group.some(isKey)))
   if (hasKey || (isImitated && hostOf(baseUrl) !== hostOf(url))) return []
-  return unmet.filter((group) => group.some(isCredential))
+  return unmet.filter((group) =>
+    group.some((variable) => /KEY|TOKEN|CREDENTIALS|_(PAT|JWT)$/.test(variable)),
+  )
 }
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : '')
@@ -97,6 +99,4 @@ export function originsOf(read: ReadVariable): readonly string[] {
 }
 
 const isAddress = (variable: string): boolean => /_(BASE|URL|ENDPOINT|HOST)$/.test(variable)
-const isCredential = (variable: string): boolean =>
-  /KEY|TOKEN|CREDENTIALS|_(PAT|JWT)$/.test(variable)
 const isKey = (variable: string): boolean => /(API_?KEY|_TOKEN|_PAT)$/.test(variable)

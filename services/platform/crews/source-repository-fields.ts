@@ -24,16 +24,15 @@ export function repositoryUrlProblem(url: string): string | undefined {
       'and an access token that may only read it, such as a deploy token, in the field for it'
     )
   }
-  const problem = addressProblem(url) ?? pathProblem(url)
+  const problem =
+    addressProblem(url) ??
+    (url.includes('?') || new URL(url).pathname === '/' ? 'must have a path, and no ?' : undefined)
   return (
     problem &&
     `${problem}. Give the https address of the repository, such as ` +
       'https://github.com/acme/crew.git; an access token has a field of its own'
   )
 }
-
-const pathProblem = (url: string): string | undefined =>
-  url.includes('?') || new URL(url).pathname === '/' ? 'must have a path, and no ?' : undefined
 
 /** Returns what is wrong with the name of a branch or tag, as the rest of a sentence. */
 export function repositoryRefProblem(ref: string): string | undefined {

@@ -162,7 +162,11 @@ export type Task = CrewDefinition['tasks'][number]
 /** The schema of a crew definition. */
 export const crewDefinition = v.pipe(
   crew,
-  v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
+  v.check(
+    ({ agents, tasks }) =>
+      [agents, tasks].every((list) => new Set(list.map(({ key }) => key)).size === list.length),
+    'agents and tasks need unique keys',
+  ),
   v.rawCheck(({ dataset, addIssue }) => {
     const found = dataset.typed ? problemsOf(dataset.value) : []
     for (const message of found) addIssue({ message })
@@ -193,10 +197,6 @@ export function parseCrewDefinition(input: unknown): CrewDefinition {
   throw new AppError('unprocessable', `The crew definition is not valid: ${problems.join('; ')}`, {
     details: { problems },
   })
-}
-
-function hasUniqueKeys({ agents, tasks }: CrewDefinition): boolean {
-  return [agents, tasks].every((list) => new Set(list.map(({ key }) => key)).size === list.length)
 }
 
 const problemsOf = (crew: CrewDefinition): string[] => [

@@ -103,7 +103,11 @@ export function runLeaf(run: EndedRun, salt: Buffer, { versions, prices }: RunFa
     models: run.models,
     input_tokens: run.usage?.inputTokens ?? null,
     output_tokens: run.usage?.outputTokens ?? null,
-    cost_usd: costOfRun(run, prices)?.toFixed(6) ?? null,
+    cost_usd:
+      costOfModels(run.models, prices, {
+        organization: String(run.organizationId),
+        at: run.finishedAt,
+      })?.toFixed(6) ?? null,
     decisions: run.decisions.map((each) => ({
       decision: each.decision,
       decided_at: each.decided_at && new Date(each.decided_at).toISOString(),
@@ -120,6 +124,3 @@ export const starterOf = (run: Pick<EndedRun, 'starterId' | 'starterName'>) =>
   run.starterId === null && run.starterName === null
     ? null
     : { id: run.starterId, name: run.starterName }
-
-const costOfRun = ({ models, organizationId, finishedAt }: EndedRun, prices: readonly Price[]) =>
-  costOfModels(models, prices, { organization: String(organizationId), at: finishedAt })

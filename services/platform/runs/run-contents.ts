@@ -66,12 +66,11 @@ export async function loadRequest(
       where p.place < ${PARTS_MAX})
     select previous is null as is_first, content from part order by place desc`
   if (!rows[0]?.isFirst) return undefined
-  const [head, ...messages] = rows.map(({ content }) => inflate(content))
+  const [head, ...messages] = rows.map(({ content }) =>
+    JSON.parse(inflateRawSync(content, { maxOutputLength: PART_BYTES_MAX }).toString()),
+  )
   return { ...(head as StepRequest), ...(messages.length > 0 ? { messages } : {}) }
 }
-
-const inflate = (content: Buffer): unknown =>
-  JSON.parse(inflateRawSync(content, { maxOutputLength: PART_BYTES_MAX }).toString())
 
 /** Holds while there is something that deleted runs were asked. */
 export const hasSweptContents = (sql: Queryable) => sql`exists (select from swept_contents)`

@@ -180,15 +180,14 @@ export function findSkew(
     const key = scheme.keyOf?.(secret) ?? Buffer.from(secret)
     const signature = createHmac('sha256', key).update(prefix).update(body).digest()
     const expected = scheme.isToken ? digest(secret) : signature
-    return proofs.slice(0, PROOFS_MAX).map((proof) => isEqual(proof, expected))
+    return proofs
+      .slice(0, PROOFS_MAX)
+      .map((proof) => proof.length === expected.length && timingSafeEqual(proof, expected))
   })
   if (!found.includes(true)) return undefined
   if (timestamp === undefined) return 0
   return /^\d{1,12}$/.test(timestamp) ? now / 1000 - Number(timestamp) : undefined
 }
-
-const isEqual = (one: Buffer, other: Buffer): boolean =>
-  one.length === other.length && timingSafeEqual(one, other)
 
 /** Returns why a secret cannot be used in a scheme, in words that follow its name. */
 export function secretProblem(name: SchemeName, secret: string): string | undefined {

@@ -77,7 +77,10 @@ function argumentHeaders(schema: unknown, given: unknown): Record<string, string
     if (!isObject(property) || !Object.hasOwn(given, key)) return []
     const { [key]: value } = given
     const header = property['x-mcp-header']
-    const isWanted = typeof header === 'string' && HEADER_NAME.test(header) && isPlainValue(value)
+    const isWanted =
+      typeof header === 'string' &&
+      HEADER_NAME.test(header) &&
+      (typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value))
     return [
       ...(isWanted ? [[`mcp-param-${header}`, toHeader(String(value))] as [string, string]] : []),
       ...Object.entries(argumentHeaders(property, value)),
@@ -85,9 +88,6 @@ function argumentHeaders(schema: unknown, given: unknown): Record<string, string
   })
   return Object.fromEntries(own)
 }
-
-const isPlainValue = (value: unknown): boolean =>
-  typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)
 
 /** What no header can have goes as Base64. */
 const toHeader = (value: string): string =>

@@ -109,7 +109,11 @@ async function readJson(
   const { statusCode: status = 0, headers } = response
   const type = headers['content-type'] ?? ''
   if (!/^application\/json\b/i.test(type)) {
-    throw badAnswer(server, describeType(status, type), CHECK_ADDRESS)
+    throw badAnswer(
+      server,
+      `HTTP ${status} and ${type === '' ? 'no content type' : type.slice(0, 100)}`,
+      CHECK_ADDRESS,
+    )
   }
   const { body, isCut } = await readBody(response, server.responseBytesMax)
   if (isCut) throw badAnswer(server, `more than ${server.responseBytesMax} bytes`, LESS)
@@ -153,9 +157,6 @@ function parse(text: string): McpMessage | undefined {
     return undefined
   }
 }
-
-const describeType = (status: number, type: string): string =>
-  `HTTP ${status} and ${type === '' ? 'no content type' : type.slice(0, 100)}`
 
 /** Builds the error for an answer that cannot be used, with what to do about it. */
 export function badAnswer({ url }: McpServer, what: string, todo = ''): AppError {

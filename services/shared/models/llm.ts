@@ -127,7 +127,15 @@ export function createLlm(options: LlmOptions): Llm {
         const { failure, retry } = result
         const waitMs = waitOf(retry, () => backoffMs(attempts, { firstMs, maxMs: BACKOFF_MAX_MS }))
         if (waitMs > RETRY_AFTER_MAX_MS || attempts === ATTEMPTS_MAX) {
-          return { ok: false, failure: withAttempts(failure, attempts), attempts }
+          return {
+            ok: false,
+            failure: {
+              code: failure.code,
+              message:
+                attempts === 1 ? failure.message : `${failure.message} (${attempts} attempts)`,
+            },
+            attempts,
+          }
         }
         if (typeof retry === 'object') asked = retry
         await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
@@ -140,10 +148,6 @@ function waitOf(retry: Retry, backoff: () => number): number {
   if (retry === 'never') return Infinity
   if (typeof retry === 'object') return 0
   return retry === 'backoff' ? backoff() : retry
-}
-
-function withAttempts({ code, message }: LlmFailure, attempts: number): LlmFailure {
-  return { code, message: attempts === 1 ? message : `${message} (${attempts} attempts)` }
 }
 
 async function attempt(options: LlmOptions, asked: Asked, signal: AbortSignal): Promise<Attempt> {

@@ -11,7 +11,13 @@ const SSL_MODES = ['disable', 'require', 'verify-full'] as const
 type SslMode = (typeof SSL_MODES)[number]
 
 /** The address of a database in one variable. */
-export const postgresUrl = v.pipe(v.string(), v.check(isPostgresUrl, 'must be a postgres:// URL'))
+export const postgresUrl = v.pipe(
+  v.string(),
+  v.check(
+    (value) => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value),
+    'must be a postgres:// URL',
+  ),
+)
 
 /**
  * The variables of a service with a database: `DATABASE_URL`, or its parts. An empty password is
@@ -74,8 +80,4 @@ export function parseAddress(url: string): DatabaseAddress {
     password: decodeURIComponent(password),
     sslMode: SSL_MODES.find((mode) => mode === searchParams.get('sslmode')) ?? 'disable',
   }
-}
-
-function isPostgresUrl(value: string): boolean {
-  return /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)
 }

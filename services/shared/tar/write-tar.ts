@@ -23,7 +23,13 @@ export async function* writeTar(files: AsyncIterable<TarFile>): AsyncGenerator<U
     if (name.length > NAME_BYTES_MAX || name.some((byte) => byte > 0x7e)) {
       const block = writePaxPath(name)
       const head = { path: Buffer.from('pax'), type: 'x', size: block.length, mode: 0o644 }
-      yield Buffer.concat([writeHeader(head), padded(block)])
+      yield Buffer.concat([
+        writeHeader(head),
+        Buffer.concat([
+          block,
+          Buffer.alloc((BLOCK_BYTES - (block.length % BLOCK_BYTES)) % BLOCK_BYTES),
+        ]),
+      ])
     }
     yield writeHeader({ path: name.subarray(0, NAME_BYTES_MAX), type: '0', size, mode })
     let written = 0
@@ -37,6 +43,3 @@ export async function* writeTar(files: AsyncIterable<TarFile>): AsyncGenerator<U
   }
   yield Buffer.alloc(2 * BLOCK_BYTES)
 }
-
-const padded = (block: Buffer): Buffer =>
-  Buffer.concat([block, Buffer.alloc((BLOCK_BYTES - (block.length % BLOCK_BYTES)) % BLOCK_BYTES)])

@@ -124,13 +124,13 @@ async function removeOldest({ archive, keep, log }: BackupPlan, current: string)
   )
   for (const { name, paths } of gone) {
     // The manifest first: what is left of it otherwise would look whole.
-    for (const path of paths.toSorted(byManifest)) await archive.store.remove(path)
+    for (const path of paths.toSorted(
+      (a, b) => Number(b.includes('/manifest')) - Number(a.includes('/manifest')),
+    ))
+      await archive.store.remove(path)
     log.info({ backup: name }, 'former backup removed')
   }
 }
-
-const byManifest = (a: string, b: string): number =>
-  Number(b.includes('/manifest')) - Number(a.includes('/manifest'))
 
 /** Longer than a backup takes. */
 const ABANDONED_MS = 2 * 86_400_000

@@ -50,7 +50,9 @@ export async function restoreBackup(plan: RestorePlan): Promise<void> {
   await checkSizes(archive, backup, manifest)
   const steps = await listSteps(plan, manifest)
   describeBackup(backup.name, manifest, print)
-  for (const name of missingKeys(plan, manifest)) {
+  for (const name of manifest.keys
+    .map(({ name }) => name)
+    .filter((name) => plan.keys[name] === undefined)) {
     print(`${name} is not given, and not compared with the backup`)
   }
   for (const step of steps) print(describeStep(step, plan))
@@ -97,9 +99,6 @@ function describeStep({ entry, database, target }: Step, { replaces }: RestorePl
   if (!replaces) return `${entry.name}: ${place} is not empty: ${has}`
   return `${entry.name}: rename ${place} and put ${what} in its place; ${has}`
 }
-
-const missingKeys = ({ keys }: RestorePlan, manifest: Manifest): string[] =>
-  manifest.keys.map(({ name }) => name).filter((name) => keys[name] === undefined)
 
 function refuseKeys({ keys }: RestorePlan, manifest: Manifest): void {
   for (const { name, salt, fingerprint } of manifest.keys) {

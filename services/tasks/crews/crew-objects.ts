@@ -62,7 +62,9 @@ export function crewObjects(crew: CrewSpec): CrewObjects {
   const { appId, namespace, home } = crew
   const labels = { ...crewSelector(appId), ...ownLabels(home) }
   const metadata = { name: appId, namespace, labels }
-  const data = toSecretData(secretFiles(crew))
+  const data = toSecretData(
+    crew.caBundle === undefined ? crew.secretEnv : { ...crew.secretEnv, [CA_KEY]: crew.caBundle },
+  )
   return {
     secret: { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data },
     service: {
@@ -91,9 +93,6 @@ export function crewObjects(crew: CrewSpec): CrewObjects {
     },
   }
 }
-
-const secretFiles = ({ secretEnv, caBundle }: CrewSpec): Readonly<Record<string, string>> =>
-  caBundle === undefined ? secretEnv : { ...secretEnv, [CA_KEY]: caBundle }
 
 /** Passes Pod Security "restricted". */
 const podSpec = (crew: CrewSpec) => ({

@@ -36,7 +36,10 @@ export async function compareRows(
     const compared = contents.map((content) => {
       const there = now.get(content.table.name)
       const { columns } = content.table
-      return { ...content, columns: there && columns.filter((each) => isAmong(there, each)) }
+      return {
+        ...content,
+        columns: there && columns.filter((each) => there.some((other) => isSame(each, other))),
+      }
     })
     const narrowed = compared.filter(
       ({ table, columns = [] }) => columns.length > 0 && columns.length < table.columns.length,
@@ -72,9 +75,6 @@ async function compareTable(
   const { rows: rowsAfter, checksum: after } = stored.value()
   return { ...content, before, rowsAfter, after }
 }
-
-const isAmong = (columns: Columns, one: Columns[number]): boolean =>
-  columns.some((other) => isSame(one, other))
 const isSame = (one: Columns[number], other: Columns[number]): boolean =>
   one.name === other.name && one.type === other.type
 

@@ -55,15 +55,16 @@ export async function proveUpgrade(plan: ProofPlan): Promise<Verdict> {
     verdict: reasons.length > 0 ? 'refused' : isCurrent ? 'current' : 'proven',
     at: new Date().toISOString(),
     platform: packageJson.version,
-    backup: { name: backup.name, createdAt, ageHours: hoursSince(createdAt) },
+    backup: {
+      name: backup.name,
+      createdAt,
+      ageHours: Math.round((Date.now() - Date.parse(createdAt)) / 36_000) / 100,
+    },
     limits,
     databases: figures,
     reasons,
   }
 }
-
-const hoursSince = (moment: string): number =>
-  Math.round((Date.now() - Date.parse(moment)) / 36_000) / 100
 
 /** By the salts of the fingerprints of its keys, which are of one installation alone. */
 async function checkInstallation(

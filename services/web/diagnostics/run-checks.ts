@@ -78,7 +78,10 @@ async function runCheck({ checks, limits, sql }: RunChecksOptions, name: Compone
   const call = async (): Promise<Finding> => check.run({ signal: stop.signal, sql })
   try {
     const finding = await Promise.race([call().catch(toFinding(check.timeout)), hard.rings])
-    return timed(finding ?? overrun(check.timeout, limits), started)
+    return timed(
+      finding ?? failed(check.timeout, `TimeoutError: no answer within ${limits.checkMs} ms`),
+      started,
+    )
   } finally {
     clearTimeout(soft)
     hard.cancel()
@@ -90,9 +93,6 @@ const toFinding = (timeout: FailureCode) => (thrown: unknown) =>
   isTimeout(thrown)
     ? failed(timeout, describeOutage(thrown))
     : failed(RUN_CODES.check_failed, `check failed: ${textOf(thrown)}`)
-
-const overrun = (timeout: FailureCode, { checkMs }: Limits): Finding =>
-  failed(timeout, `TimeoutError: no answer within ${checkMs} ms`)
 
 function timed({ status, ...rest }: Finding, started: number): ComponentResult {
   return status === 'skipped'

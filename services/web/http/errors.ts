@@ -16,7 +16,7 @@ const NOT_FOUND = new AppError('not_found', 'There is nothing at this address.')
  */
 export function answerNotFound(c: Context): Response | Promise<Response> {
   c.header('vary', 'Accept')
-  if (prefersHtml(c)) return c.html(notFoundPage(), 404)
+  if ((c.req.header('accept') ?? '').includes('text/html')) return c.html(notFoundPage(), 404)
   const { status, code: error, message } = NOT_FOUND
   const body = { type: 'about:blank', title: 'Not Found', status, detail: message, error, message }
   return c.body(JSON.stringify(body), 404, { 'content-type': 'application/problem+json' })
@@ -60,5 +60,3 @@ function databaseAway(cause: unknown): AppError {
     },
   )
 }
-
-const prefersHtml = (c: Context): boolean => (c.req.header('accept') ?? '').includes('text/html')

@@ -35,9 +35,9 @@ export function sendFile(c: Context, { name, content }: SentFile): Response {
 /** RFC 6266: the name in ASCII, and as it is for those who read RFC 8187. */
 function attachment(name: string): string {
   const ascii = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
-  const whole = encodeURIComponent(name).replace(/['()*]/g, toHex)
+  const whole = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
   return `attachment; filename="${ascii}"; filename*=UTF-8''${whole}`
 }
-
-const toHex = (character: string): string =>
-  `%${character.charCodeAt(0).toString(16).toUpperCase()}`

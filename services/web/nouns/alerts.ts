@@ -41,8 +41,6 @@ const THRESHOLD_MAX = 1_000_000_000_000
 const RUNS_MAX = 1_000_000
 
 const WINDOW_NAMES = ['5m', '15m', '1h', '6h', '1d'] as const satisfies readonly Window[]
-const windowOf = (minutes: number): Window =>
-  WINDOW_NAMES.find((name) => WINDOWS[name] === minutes) ?? '1d'
 
 const amountProblem =
   `must be a number above 0, ${THRESHOLD_MAX} at the most, with ${DOLLAR_DECIMALS} decimals at ` +
@@ -130,7 +128,7 @@ const values = (alert: AlertFields): Values<typeof fields> => ({
   name: alert.name,
   watches: alert.watches,
   automation: alert.automation,
-  window: windowOf(alert.windowMinutes),
+  window: WINDOW_NAMES.find((name) => WINDOWS[name] === alert.windowMinutes) ?? '1d',
   threshold: alert.threshold,
   resolves_below: alert.resolvesBelow,
   for_minutes: alert.forMinutes,

@@ -24,7 +24,6 @@ import {
 import { erasureSection, horizonSection } from '../console/erasures/erasure-section.ts'
 import { count } from '../console/frame/format.ts'
 import { time } from '../console/frame/parts.ts'
-import type { WebConfig } from '../env.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
@@ -75,9 +74,6 @@ interface Given {
   /** Of a new one. */
   readonly value?: string | undefined
 }
-
-const sealsOf = (config: WebConfig) =>
-  createNeedleSeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS)
 
 const about = 'An erasure finds what belongs to a person, shows it, and erases it once you confirm.'
 
@@ -131,7 +127,11 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
       value: readNeedle({ name, kind, value: value ?? '' }).value,
     }),
     async create({ sql, owner, actor, deps: { config } }, { name, kind, value = '' }) {
-      const by = { organizationId: owner.id, createdBy: actor.name, seals: sealsOf(config) }
+      const by = {
+        organizationId: owner.id,
+        createdBy: actor.name,
+        seals: createNeedleSeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS),
+      }
       return { row: await createErasure(sql, by, { name, needle: { kind, value } }) }
     },
     remove: ({ sql }, row) => withdrawErasure(sql, row),

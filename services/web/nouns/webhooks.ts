@@ -26,7 +26,6 @@ import {
 } from '../../platform/webhooks/webhooks.ts'
 import type { EventType, Webhook, WebhookFields } from '../../platform/webhooks/webhooks.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
-import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
 import { oneOf, textUpTo } from '../../shared/schemas.ts'
 import { absoluteTime, relativeTime } from '../console/frame/format.ts'
@@ -34,7 +33,6 @@ import { readPageRequest } from '../console/frame/lists/page-request.ts'
 import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { deliveriesSection } from '../console/webhooks/deliveries-section.ts'
-import type { WebConfig } from '../env.ts'
 import { moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { choice, text, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
@@ -131,7 +129,10 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     find: ({ sql, owner }, id) => findWebhook(sql, { id, deploymentId: owner.id }),
     async read({ sql, owner, deps: { config } }, { event_types: eventTypes, ...given }) {
       await requireRegion(sql, owner.organizationId, given)
-      return readWebhook(guardOf(config), { ...given, eventTypes })
+      return readWebhook(
+        createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config)),
+        { ...given, eventTypes },
+      )
     },
     async create({ sql, owner, deps: { config } }, given) {
       const key = { id: randomUUID(), deploymentId: owner.id }
@@ -238,9 +239,6 @@ export function webhookState({ pausedAt, pauseReason, failingSince }: Webhook): 
     'Each is tried again for a day; the table says what the receiver answered.'
   return ['bad', 'failing', why]
 }
-
-const guardOf = (config: WebConfig): OutgoingGuard =>
-  createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config))
 
 function keySection({ row: { previousKeyUntil } }: View<Automation, Webhook>): Html {
   return html`<p class="hint">

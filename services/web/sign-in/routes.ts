@@ -84,7 +84,11 @@ function passwordSignInRoutes(deps: WebDeps, { passwords, showForm }: PasswordDe
     Object.assign(c.var.wide, auditOf(result), { address })
     if (result.outcome !== 'ok') {
       const page = showForm(c, { email, next, problem: explain(result) })
-      return c.html(page, result.outcome === 'throttled' ? 429 : 401, retryOf(result))
+      return c.html(
+        page,
+        result.outcome === 'throttled' ? 429 : 401,
+        result.outcome === 'throttled' ? { 'retry-after': String(result.retryAfterSeconds) } : {},
+      )
     }
     setCookie(c, sessionCookie, result.token, cookieOptions(baseUrl))
     deleteCookie(c, cookieNames(baseUrl).signIn, cookieOptions(baseUrl))
@@ -135,10 +139,6 @@ function auditOf(result: SignInResult): Wide {
 function explain(result: SignInResult): string {
   if (result.outcome !== 'throttled') return 'The email address or the password is not right.'
   return tooManyAttempts(result.retryAfterSeconds)
-}
-
-function retryOf(result: SignInResult): Record<string, string> {
-  return result.outcome === 'throttled' ? { 'retry-after': String(result.retryAfterSeconds) } : {}
 }
 
 /**

@@ -46,14 +46,16 @@ const toStepUsage = ({ inputTokens, outputTokens }: Usage) => ({
 
 type Difference = Pick<ReplayResult, 'reason' | 'step' | 'recordedRequest' | 'request'>
 
-const samePath = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((key, index) => key === b[index])
-
 /** Of several at a time, the one that the record has first. */
 function divergence(record: RecordedRun, { answered, diverged }: Heard): Difference | undefined {
   const placed = diverged.map((event) => {
     const { kind, path } = event
-    const same = record.answers.findIndex((each) => each.kind === kind && samePath(each.path, path))
+    const same = record.answers.findIndex(
+      (each) =>
+        each.kind === kind &&
+        each.path.length === path.length &&
+        each.path.every((key, index) => key === path[index]),
+    )
     const open = record.answers.findIndex((each, at) => each.kind === kind && !answered.has(at))
     return { event, same, place: same >= 0 ? same : open }
   })

@@ -143,7 +143,7 @@ function unusable(name: string, { code, message, details }: AppError): RunFailur
     return {
       code: 'connection_not_connected',
       message:
-        `The connection ${name} is not connected: ${reasonOf(details, message)} ` +
+        `The connection ${name} is not connected: ${REASONS[String(details.reason)] ?? message} ` +
         'Connect it on the page Connections, and retry this run.',
     }
   }
@@ -155,9 +155,6 @@ function unusable(name: string, { code, message, details }: AppError): RunFailur
       'Test it on the page Connections, and retry this run.',
   }
 }
-
-const reasonOf = ({ reason }: AppError['details'], message: string): string =>
-  REASONS[String(reason)] ?? message
 
 const REASONS: Readonly<Record<string, string>> = {
   not_authorized: 'it is not connected yet.',

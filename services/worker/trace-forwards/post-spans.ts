@@ -106,7 +106,10 @@ const MEANINGS: Readonly<Record<number, string>> = {
 
 function outcomeOfFailure(error: Error, timeoutMs: number): PostOutcome {
   const code = 'code' in error ? String(error.code) : ''
-  if (error instanceof AppError && (code === 'unprocessable' || isPrivate(error)))
+  if (
+    error instanceof AppError &&
+    (code === 'unprocessable' || error.details['problem'] === 'private_address')
+  )
     return { is: 'refused', problem: error.message }
   const problem =
     error instanceof AppError
@@ -116,8 +119,6 @@ function outcomeOfFailure(error: Error, timeoutMs: number): PostOutcome {
       : `The receiver could not be reached${code === '' ? '' : ` (${code})`}.`
   return { is: 'later', problem, retryAfterSeconds: 0 }
 }
-
-const isPrivate = ({ details }: AppError): boolean => details['problem'] === 'private_address'
 
 /** Of `Retry-After`, in seconds or as a date. */
 function secondsOf(given: string | undefined): number {

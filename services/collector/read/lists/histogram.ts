@@ -60,7 +60,10 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     const begins = Math.max(filter.from?.getTime() ?? oldest, oldest)
     const ends = Math.max(filter.to?.getTime() ?? Date.now() + DAY_MS, begins)
     // The longest one has as many buckets as the retention has weeks.
-    const interval = query.interval ?? usualInterval(ends - begins)
+    const interval =
+      query.interval ??
+      HISTOGRAM_INTERVALS.find((word) => ends - begins <= INTERVALS_MS[word] * USUAL_BUCKETS) ??
+      '7d'
     if (query.interval) requireFewBuckets(interval, ends - begins)
     return {
       interval,
@@ -68,9 +71,6 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     }
   })
 }
-
-const usualInterval = (ms: number): Interval =>
-  HISTOGRAM_INTERVALS.find((word) => ms <= INTERVALS_MS[word] * USUAL_BUCKETS) ?? '7d'
 
 function requireFewBuckets(interval: Interval, ms: number): void {
   if (ms <= INTERVALS_MS[interval] * MAX_BUCKETS) return

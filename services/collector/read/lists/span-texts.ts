@@ -93,7 +93,9 @@ async function lookInSteps<Found>(
       for (const row of some) {
         const key = keyOf(row)
         counts.set(key, (counts.get(key) ?? 0) + 1)
-        const has = found.has(key) ? undefined : look.find(toText(row))
+        const has = found.has(key)
+          ? undefined
+          : look.find({ spanId: row.spanId, ...excerptOf(messagesOf(row)) })
         if (has !== undefined) found.set(key, has)
       }
       if (performance.now() > look.until) return { found, isWhole: false }
@@ -109,8 +111,6 @@ interface TextRow extends KnownTrace {
   readonly payload: string | null
   readonly events: string | null
 }
-
-const toText = (row: TextRow): SpanText => ({ spanId: row.spanId, ...excerptOf(messagesOf(row)) })
 
 type Wanted = Pick<Look<unknown>, 'order' | 'letters'> & { readonly limit: number }
 type TextsOf = (sql: Queryable, traces: readonly TimedTrace[], wanted: Wanted) => Fragment

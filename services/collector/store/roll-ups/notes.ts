@@ -85,12 +85,9 @@ export function toArguments(touched: readonly TouchedTrace[]): string {
   const list = (read: (one: TouchedTrace) => string): string =>
     quote(`{${touched.map(read).join(',')}}`)
   return [
-    list(({ organization }) => inArray(organization)),
+    list(({ organization }) => `"${organization.replaceAll(/["\\]/g, '\\$&')}"`),
     list(({ traceId }) => traceId),
     list(({ firstDay }) => firstDay),
     list(({ lastDay }) => lastDay),
   ].join(', ')
 }
-
-/** A text as it is written within an array. */
-const inArray = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`

@@ -126,7 +126,8 @@ export function createCopyStreams(): (buffer: RowBuffer, rows: Uint32Array) => C
 
 function* copyChunks(buffer: RowBuffer, rows: Uint32Array, scratch: Scratch): Generator<Buffer> {
   yield COPY_HEADER
-  if (isInOrder(buffer, rows)) yield buffer.bytes.subarray(0, buffer.end)
+  if (rows.length === buffer.rows && rows.every((row, place) => row === place))
+    yield buffer.bytes.subarray(0, buffer.end)
   else yield* gather(buffer, rows, scratch)
   yield COPY_TRAILER
 }
@@ -134,9 +135,6 @@ function* copyChunks(buffer: RowBuffer, rows: Uint32Array, scratch: Scratch): Ge
 const CHUNK_BYTES = 512 * 1024
 /** One is filled while the other is on its way. */
 type Scratch = readonly [Buffer, Buffer]
-
-const isInOrder = (buffer: RowBuffer, rows: Uint32Array): boolean =>
-  rows.length === buffer.rows && rows.every((row, place) => row === place)
 
 function* gather(buffer: RowBuffer, rows: Uint32Array, scratch: Scratch): Generator<Buffer> {
   let [filling, sent] = scratch

@@ -71,7 +71,11 @@ function readParts(files: ProjectFiles, report: Report): ProjectParts | undefine
     return readCrewFiles(files, crew, report)
   }
   if (isFlow(files, report)) return undefined
-  if (yaml.length > 0 || hasProgram(files)) return readYamlFiles(files, report)
+  if (
+    yaml.length > 0 ||
+    findFiles(files, /\.py$/).some((file) => hasCrewBase(files.get(file) ?? new Uint8Array()))
+  )
+    return readYamlFiles(files, report)
   report.refuse(
     { file: '', key: '' },
     'This is no CrewAI project: it has neither crew.jsonc nor agents.yaml and tasks.yaml. Give ' +
@@ -79,9 +83,6 @@ function readParts(files: ProjectFiles, report: Report): ProjectParts | undefine
   )
   return undefined
 }
-
-const hasProgram = (files: ProjectFiles): boolean =>
-  findFiles(files, /\.py$/).some((file) => hasCrewBase(files.get(file) ?? new Uint8Array()))
 
 function isFlow(files: ProjectFiles, report: Report): boolean {
   const [file] = findFiles(files, /^pyproject\.toml$/)

@@ -43,7 +43,7 @@ export function readLines(program: string): Line[] {
     const token = toToken(groups)
     if (token) {
       // Each quotation mark behind it would be tried against the rest of the file.
-      if (isLoneQuote(token)) throw unended(number)
+      if (token.kind === 'sign' && /["']/.test(token.text)) throw unended(number)
       if (!isOpen) lines.push({ number, indent: index - lineStart, tokens: [] })
       isOpen = true
       lines.at(-1)?.tokens.push(token)
@@ -55,8 +55,6 @@ export function readLines(program: string): Line[] {
   }
   return lines
 }
-
-const isLoneQuote = ({ kind, text }: Token): boolean => kind === 'sign' && /["']/.test(text)
 
 /** 1 for a bracket that opens, -1 for one that closes, and else 0. */
 export function depthOf({ kind, text }: Token): number {

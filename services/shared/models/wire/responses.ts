@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatTool, LlmCall, ResponseFormat } from '../llm-call.ts'
+import type { ChatMessage, ChatTool, LlmCall } from '../llm-call.ts'
 import { messageText } from '../llm-call.ts'
 import { readResponse } from './responses-answer.ts'
 import { openResponseStream } from './responses-stream.ts'
@@ -27,7 +27,13 @@ function toRequest(call: LlmCall, { isStreamed, isUnsealed }: RequestOptions) {
     ...(reasoning_effort === undefined ? {} : { reasoning: { effort: reasoning_effort } }),
     ...(tools ? { tools: tools.map(toTool) } : {}),
     ...(tool_choice === undefined ? {} : { tool_choice }),
-    ...(call.response_format ? { text: { format: toFormat(call.response_format) } } : {}),
+    ...(call.response_format
+      ? {
+          text: {
+            format: { type: call.response_format.type, ...call.response_format.json_schema },
+          },
+        }
+      : {}),
     ...(isStreamed ? { stream: true } : {}),
   }
 }
@@ -64,5 +70,3 @@ const toTool = ({ function: { name, description, parameters } }: ChatTool) => ({
   parameters,
   strict: false,
 })
-
-const toFormat = ({ type, json_schema }: ResponseFormat) => ({ type, ...json_schema })

@@ -116,15 +116,12 @@ async function list(call: A2aCall, params: Fields): Promise<Answer> {
   return {
     result: {
       tasks: documents,
-      nextPageToken: last ? toPageToken(last) : '',
+      nextPageToken: last ? Buffer.from(`${last.at} ${last.id}`).toString('base64url') : '',
       pageSize,
       totalSize: total,
     },
   }
 }
-
-const toPageToken = ({ at, id }: TaskCursor): string =>
-  Buffer.from(`${at} ${id}`).toString('base64url')
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 

@@ -125,7 +125,8 @@ interface Taken {
 export async function readInputs(parts: readonly Part[], taken: Taken): Promise<Inputs> {
   const inputs = new Map<string, unknown>()
   const put = (name: string, value: unknown): void => {
-    if (inputs.has(name)) throw wrongParams(`The input ${shown(name)} is given twice.`)
+    if (inputs.has(name))
+      throw wrongParams(`The input ${JSON.stringify(name.slice(0, 64))} is given twice.`)
     inputs.set(name, value)
   }
   const texts: string[] = []
@@ -158,7 +159,6 @@ function membersOf(data: unknown, index: number): [string, unknown][] {
 }
 
 const place = (index: number): string => `message.parts[${index}]`
-const shown = (text: string): string => JSON.stringify(text.slice(0, 64))
 
 /** Returns the input that a part names, of a part with one content that can be taken. */
 function nameOf({ metadata = {}, ...content }: Part, index: number): string | undefined {

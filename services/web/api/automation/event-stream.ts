@@ -85,7 +85,9 @@ async function* writeEvents(
     yield `retry: ${RETRY_MS}\n\n`
     while (!signal.aborted && !follower.isStopping() && performance.now() < endAt) {
       const page = await readEvents(sql, runId, { after, limit: PAGE_EVENTS })
-      yield* page.events.map(toMessage)
+      yield* page.events.map(
+        (event) => `id: ${event.number}\ndata: ${JSON.stringify(toWire(event))}\n\n`,
+      )
       after = page.events.at(-1)?.number ?? after
       if (page.isOver) return
       news.skipEnded(page.events)
@@ -123,6 +125,3 @@ function followNews({ follower, texts }: EventStream, signal: AbortSignal) {
     },
   }
 }
-
-const toMessage = (event: RunEvent): string =>
-  `id: ${event.number}\ndata: ${JSON.stringify(toWire(event))}\n\n`

@@ -115,7 +115,7 @@ export async function resumeRun(
   { deploymentId, id, body }: Resumed,
 ): Promise<void> {
   const audited = createAudited(sql)
-  if (isEmpty(body) && (await findBudgetStop(sql, id))) {
+  if (isObject(body) && Object.keys(body).length === 0 && (await findBudgetStop(sql, id))) {
     const entry = runEntry('budget_stop_resumed', id)
     return audited(acting, (tx) => resumeStopped(tx, { runId: id }), entry)
   }
@@ -131,5 +131,3 @@ export async function resumeRun(
   const entry = runEntry('approval_decided', id, { task, call, decision })
   await audited(acting, (tx) => decideApproval(tx, asked), entry)
 }
-
-const isEmpty = (body: unknown): boolean => isObject(body) && Object.keys(body).length === 0

@@ -8,7 +8,6 @@ import {
 import type { RecordedCall } from '../../../platform/model-calls/recorded-call.ts'
 import { findRunRecord } from '../../../platform/runs/run-history.ts'
 import { listSteps } from '../../../platform/runs/run-steps.ts'
-import type { ListedStep } from '../../../platform/runs/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { LlmCall } from '../../../shared/models/llm-call.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
@@ -146,7 +145,11 @@ export function designerModelCallRoutes(api: ApiRoom, deps: WebDeps): void {
     const run = await findRunRecord(sql, { organizationId, id: c.req.param('kickoffId') ?? '' })
     if (!run) throw new AppError('not_found', 'Your organization has no such run.')
     const found = (await listSteps(sql, run.id)).filter(({ kind }) => kind === 'llm')
-    return c.json({ model_calls: found.map(summaryDocument) })
+    return c.json({
+      model_calls: found.map(({ key: id, name: model, ...step }) =>
+        s.pickOf(callSummary)({ ...step, id, model, usage: usageDocument(step.usage) }),
+      ),
+    })
   })
 
   api.get('viewer', [`${PATH}/:stepKey`, get], async (c) => {
@@ -179,9 +182,6 @@ export function designerModelCallRoutes(api: ApiRoom, deps: WebDeps): void {
     return c.json(versionDocument.of(made), 201)
   })
 }
-
-const summaryDocument = ({ key: id, name: model, ...step }: ListedStep) =>
-  s.pickOf(callSummary)({ ...step, id, model, usage: usageDocument(step.usage) })
 
 /** Returns the tokens of a step. */
 export const usageDocument = (given: TriedCall['usage']) =>

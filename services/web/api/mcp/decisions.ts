@@ -110,12 +110,11 @@ function readAnswers(asks: readonly string[], responses: Fields): Fields | undef
   if (given.every(([, content]) => content !== undefined)) {
     return { decision: 'edit', text: JSON.stringify(Object.fromEntries(given)) }
   }
-  const isDeclined = asks.some((key) => actionOf(responses[key]) === 'decline')
+  const isDeclined = asks.some(
+    (key) => (isObject(responses[key]) ? responses[key]['action'] : undefined) === 'decline',
+  )
   return isDeclined ? { decision: 'reject' } : undefined
 }
-
-const actionOf = (response: unknown): unknown =>
-  isObject(response) ? response['action'] : undefined
 
 function contentOf(response: unknown): Fields | undefined {
   const isAccepted = isObject(response) && response['action'] === 'accept'

@@ -14,7 +14,6 @@ import { createRoom } from '../frame/room.ts'
 
 /** The time in which a reader has to take a piece of an export. */
 const READ_MS = 60_000
-const isEntryCursor = (text: string): boolean => /^[1-9]\d{0,17}$/.test(text)
 
 /** Serves the audit of an organization, and to administrators of the platform its own. */
 export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -23,7 +22,7 @@ export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
 
   room.page('admin', '/audit', async (c) => {
     const query = readQuery(c)
-    const request = readPageRequest(c, isEntryCursor)
+    const request = readPageRequest(c, (text) => /^[1-9]\d{0,17}$/.test(text))
     const page = await listAudit(sql, toFilter(c, query), request)
     const receipts = await entriesWithReceipt(
       sql,
@@ -75,12 +74,10 @@ function readQuery(c: Context<SignedIn>): AuditQuery {
     outcome: outcome === 'done' || outcome === 'refused' ? outcome : undefined,
     since: readDay(c.req.query('since')),
     until: readDay(c.req.query('until')),
-    of: isOfPlatform && isAdministrator(c) ? 'platform' : undefined,
+    of:
+      isOfPlatform && c.var.session.user.roles.includes('platform-admin') ? 'platform' : undefined,
   }
 }
-
-const isAdministrator = (c: Context<SignedIn>): boolean =>
-  c.var.session.user.roles.includes('platform-admin')
 
 function toFilter(c: Context<SignedIn>, { outcome, of, ...query }: AuditQuery): AuditFilter {
   return {

@@ -14,7 +14,7 @@ export const RANGE_NAMES: Readonly<Record<ActivityRange, string>> = {
 
 /** The runs of a range as stacked bars on an axis, and the same numbers as a table. */
 export function activityChart(range: ActivityRange, steps: readonly RunsOfStep[]): Html {
-  const all = steps.reduce((sum, step) => sum + totalOf(step), 0)
+  const all = steps.reduce((sum, step) => sum + (step.completed + step.failed + step.open), 0)
   const failed = steps.reduce((sum, step) => sum + step.failed, 0)
   const total = `${plural(all, 'run')} in the last ${RANGE_NAMES[range]}`
   return barChart({
@@ -25,8 +25,6 @@ export function activityChart(range: ActivityRange, steps: readonly RunsOfStep[]
     table: stepsTable(range, steps),
   })
 }
-
-const totalOf = ({ completed, failed, open }: RunsOfStep): number => completed + failed + open
 
 /** Returns the beginning of a step, as short as its range allows. */
 function labelOf(range: ActivityRange, from: Date): string {

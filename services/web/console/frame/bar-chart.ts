@@ -35,7 +35,9 @@ interface BarChart {
 
 /** Draws bars, of at most some hundreds. */
 export function barChart({ bars, summary, legend, unit, table }: BarChart): Html {
-  const top = axisTop(Math.max(0, ...bars.map(heightOf)))
+  const top = axisTop(
+    Math.max(0, ...bars.map(({ parts }) => parts.reduce((sum, part) => sum + part.count, 0))),
+  )
   const apart = Math.max(1, Math.ceil(bars.length / LABELS))
   return html`<figure class="chart">
     <div class="plot">
@@ -77,8 +79,6 @@ export function barChart({ bars, summary, legend, unit, table }: BarChart): Html
     }
   </figure>`
 }
-
-const heightOf = ({ parts }: Bar): number => parts.reduce((sum, part) => sum + part.count, 0)
 
 /** Returns the number at the top of the axis: even, so that its half is a whole number too. */
 export function axisTop(highest: number): number {

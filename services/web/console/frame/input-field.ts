@@ -12,7 +12,7 @@ export function inputField(field: InputField, typed: string | undefined): Html {
   const { name, label, description } = field
   return html`<label
     ><span class="${label === undefined ? 'mono' : ''}">${label ?? name}</span>
-    ${control(field, typed ?? textOf(field.default))}
+    ${control(field, typed ?? (field.default === undefined ? '' : inputText(field.default)))}
     ${description ? html`<span class="hint">${description}</span>` : ''}
   </label>`
 }
@@ -97,5 +97,3 @@ function choiceField(
 
 const labelOf = (choice: unknown): string =>
   choice === true ? 'Yes' : choice === false ? 'No' : inputText(choice)
-
-const textOf = (value: unknown): string => (value === undefined ? '' : inputText(value))

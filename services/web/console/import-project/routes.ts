@@ -34,7 +34,8 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
       const status = imported.definition ? 200 : 422
       return c.html(previewPage({ session: c.var.session, imported }), status)
     } catch (thrown) {
-      if (!(thrown instanceof AppError) || !isOfFiles(thrown)) throw thrown
+      if (!(thrown instanceof AppError) || !(thrown.status === 400 || thrown.status === 413))
+        throw thrown
       return c.html(uploadPage({ session: c.var.session, problem: thrown.message }), thrown.status)
     }
   })
@@ -70,9 +71,6 @@ async function readProject(c: Context<SignedIn>) {
   if (!isSame(fields.get(CSRF_FIELD) ?? '', c.var.session.csrfToken)) throw formExpired()
   return files
 }
-
-const isOfFiles = (error: AppError): error is AppError & { readonly status: 400 | 413 } =>
-  error.status === 400 || error.status === 413
 
 /** The definition that the page showed, or another one: whoever sends it could add that as well. */
 function readDefinition(form: URLSearchParams): CrewDefinition {

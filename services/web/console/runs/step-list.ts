@@ -156,7 +156,9 @@ function panelFacts({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): 
     HIDDEN.has(key) || isOfRun(facts, key) ? [] : fieldsOf({ [key]: value }),
   )
   const results = fields.filter(({ key }) => RESULTS.has(key))
-  const long = fields.filter(({ key, text }) => !RESULTS.has(key) && !isShort(text))
+  const long = fields.filter(
+    ({ key, text }) => !RESULTS.has(key) && (text.length > SHORT || text.includes('\n')),
+  )
   const short = fields.filter((field) => !results.includes(field) && !long.includes(field))
   const at = {
     key: 'at',
@@ -175,8 +177,6 @@ function panelFacts({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): 
 /** The output of the crew is that of the run, which the page has above. */
 const isOfRun = ({ type }: RunStep['facts'], key: string): boolean =>
   type === 'crew_completed' && key === 'output'
-
-const isShort = (text: string): boolean => text.length <= SHORT && !text.includes('\n')
 
 const fold = (id: string, name: string, body: Html): Html =>
   html`<details class="more" data-fold="${id}">

@@ -28,7 +28,11 @@ export function traceNoteRoutes(deps: WebDeps): Hono<SignedIn> {
     const { traces } = await readerOf(c, deps).list(new URLSearchParams({ trace: traceId }))
     if (traces.length === 0) throw new AppError('not_found', NO_TRACE)
     const said = { authorId, ...readNote(c.var.form) }
-    if (!(await addTraceNote(sql, { organizationId, traceId }, said))) throw tooMany()
+    if (!(await addTraceNote(sql, { organizationId, traceId }, said)))
+      throw new AppError(
+        'conflict',
+        `This trace has ${TRACE_NOTES_MAX} notes already; no more are kept.`,
+      )
     return back(c, 'note-added')
   })
 
@@ -65,6 +69,3 @@ function readNote(form: URLSearchParams) {
 const LIST_MAX = 4000
 const NO_TRACE = 'Your organization has no such trace, or it has expired.'
 const NO_NOTE = 'You have no such note, or it is deleted already.'
-
-const tooMany = (): AppError =>
-  new AppError('conflict', `This trace has ${TRACE_NOTES_MAX} notes already; no more are kept.`)

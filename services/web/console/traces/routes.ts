@@ -93,7 +93,7 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     skeleton,
     tree,
     // The page that has the span, for one who came by a link to it.
-    query: query.from === 0 && place > 0 ? { ...query, from: startOfPage(place) } : query,
+    query: query.from === 0 && place > 0 ? { ...query, from: place - (place % PAGE_ROWS) } : query,
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
     listed: listed.traces[0],
@@ -102,8 +102,6 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     run,
   }
 }
-
-const startOfPage = (place: number): number => place - (place % PAGE_ROWS)
 
 function rowsOf(
   tree: TraceTree,
@@ -120,7 +118,9 @@ function rowsOf(
       (kind === undefined || row.kind === kind) &&
       (depth === undefined || row.depth < depth) &&
       (!errors || row.isError) &&
-      (needle === undefined || found.has(row.id) || isNamed(row, needle)),
+      (needle === undefined ||
+        found.has(row.id) ||
+        `${row.name} ${row.label ?? ''}`.toLowerCase().includes(needle)),
   )
 }
 
@@ -136,9 +136,6 @@ function withoutBelow(rows: readonly SpanRow[], fold: KindName | undefined): rea
   }
   return kept
 }
-
-const isNamed = ({ name, label }: SpanRow, text: string): boolean =>
-  `${name} ${label ?? ''}`.toLowerCase().includes(text)
 
 /** The trace id of a run is its kickoff id. */
 async function findRunOf(

@@ -129,11 +129,10 @@ function costs(columns: SpanView['columns']): (readonly [string, Html | string])
     ['Cost, by list prices', computed] as const,
   ].flatMap(([name, cost]) => (typeof cost === 'number' ? [[name, dollars(cost)] as const] : []))
   const isUnknown = known.length === 0 && typeof columns['input_tokens'] === 'number'
-  return isUnknown && typeof model === 'string' ? [['Cost', unpriced(model)]] : known
+  return isUnknown && typeof model === 'string'
+    ? [['Cost', html`unknown: ${visibleText(model)} has no price. <a href="/prices">Enter one</a>`]]
+    : known
 }
-
-const unpriced = (model: string): Html =>
-  html`unknown: ${visibleText(model)} has no price. <a href="/prices">Enter one</a>`
 
 function facts({ span, columns }: SpanView): Html {
   const startNs = BigInt(span.startTimeUnixNano)

@@ -94,7 +94,8 @@ function messageOf(
 
 /** Lists the conditions that explain missing pods: a quota, a deadline, a refused admission. */
 const refusalsOf = ({ status }: KubernetesDeployment): readonly string[] =>
-  (status.conditions ?? []).filter(isTrouble).map(({ reason, message }) => `${reason}: ${message}`)
-
-const isTrouble = ({ type, status }: { type: string; status: string }): boolean =>
-  type === 'ReplicaFailure' ? status === 'True' : status === 'False'
+  (status.conditions ?? [])
+    .filter(({ type, status }) =>
+      type === 'ReplicaFailure' ? status === 'True' : status === 'False',
+    )
+    .map(({ reason, message }) => `${reason}: ${message}`)

@@ -90,14 +90,16 @@ function tellSteps(request: DocumentRequest, onStep: (step: FetchStep) => void):
       onStep({ url, problem: undefined })
       return result
     } catch (thrown) {
-      onStep({ url, problem: problemOf(thrown, request.signal) })
+      onStep({
+        url,
+        problem: request.signal.aborted
+          ? `It did not answer within ${FETCH_TIMEOUT_MS} ms.`
+          : toAppError(thrown).message,
+      })
       throw thrown
     }
   }
 }
-
-const problemOf = (thrown: unknown, { aborted }: AbortSignal): string =>
-  aborted ? `It did not answer within ${FETCH_TIMEOUT_MS} ms.` : toAppError(thrown).message
 
 interface Addresses {
   readonly jwksUrl: string

@@ -36,7 +36,10 @@ export async function readDocument(
 ): Promise<Readonly<Record<string, unknown>>> {
   const url = new URL(address)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && guard.isListed(url)))
-    throw badDocument('not_https', `${shorten(address)} is not an https:// address.`)
+    throw badDocument(
+      'not_https',
+      `${address.length > 200 ? `${address.slice(0, 200)}…` : address} is not an https:// address.`,
+    )
   const response = await send(url, asker, guard)
   try {
     checkStatus(response, url)
@@ -106,5 +109,3 @@ function unreachable({ host }: URL, error: Error): AppError {
   const code = 'code' in error ? ` (${String(error.code)})` : ''
   return badDocument('unreachable', `${host} could not be reached${code}.`)
 }
-
-const shorten = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)

@@ -119,7 +119,11 @@ async function saveForm(request: Request, path: string): Promise<ReceivedSource>
   })
   if (problem !== undefined) throw malformed(problem)
   if (!saving) throw malformed(`it has no file in a field "${SOURCE_FIELD}"`)
-  return { path, name: nameOf(await saving), fields }
+  return {
+    path,
+    name: ((await saving) ?? '').replaceAll(/\p{Cc}/gu, '').slice(-NAME_CHARACTERS_MAX) || 'source',
+    fields,
+  }
 }
 
 function createParser(request: Request): BusboyInstance {
@@ -130,9 +134,6 @@ function createParser(request: Request): BusboyInstance {
     throw malformed('its Content-Type names no boundary')
   }
 }
-
-const nameOf = (filename: string | undefined): string =>
-  (filename ?? '').replaceAll(/\p{Cc}/gu, '').slice(-NAME_CHARACTERS_MAX) || 'source'
 
 async function* readBytes({ body }: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
   let size = 0

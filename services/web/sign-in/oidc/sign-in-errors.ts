@@ -52,7 +52,8 @@ export function wrongIssuer(
  * on, because they hold whole answers.
  */
 export function toSignInError(name: string, thrown: unknown): AppError {
-  if (thrown instanceof AppError) return isOurs(thrown) ? thrown : unavailable(thrown.message)
+  if (thrown instanceof AppError)
+    return thrown.details['reason'] !== undefined ? thrown : unavailable(thrown.message)
   if (thrown instanceof client.AuthorizationResponseError) return notLetIn(name, thrown)
   if (thrown instanceof client.WWWAuthenticateChallengeError) return clientRefused(name)
   if (thrown instanceof client.ResponseBodyError) return refused(name, thrown)
@@ -62,8 +63,6 @@ export function toSignInError(name: string, thrown: unknown): AppError {
     ? unavailable(`${name} gave no usable answer: ${thrown.message}.`)
     : badAnswer(name, thrown.message)
 }
-
-const isOurs = (error: AppError): boolean => error.details['reason'] !== undefined
 
 /** An HTTP error, or a page for people: what a provider in trouble sends. */
 const NO_ANSWER = /^OAUTH_RESPONSE_IS_NOT_(CONFORM|JSON)$/

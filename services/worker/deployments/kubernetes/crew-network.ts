@@ -70,7 +70,10 @@ async function reachOf(entry: string, rules: ReachRules, lookUp: LookUp): Promis
     if (refusal === undefined) return { blocks: [], namespaces: [place.namespace], refused: [] }
     return { blocks: [], namespaces: [], refused: [refusal] }
   }
-  const ranges = 'host' in place ? rangesOf(await lookUp(place.host)) : place.ranges
+  const ranges =
+    'host' in place
+      ? (await lookUp(place.host)).flatMap((address) => readRange(address) ?? [])
+      : place.ranges
   const open = openBlocks(rules)
   const shut = ranges.filter((range) => narrow(range, open).length === 0)
   return {
@@ -79,9 +82,6 @@ async function reachOf(entry: string, rules: ReachRules, lookUp: LookUp): Promis
     refused: shut.map((range) => refusalOf(entry, rangeText(range))),
   }
 }
-
-const rangesOf = (addresses: readonly string[]): readonly AddressRange[] =>
-  addresses.flatMap((address) => readRange(address) ?? [])
 
 const keyOf = (block: AddressBlock): string => JSON.stringify(toPeer(block))
 

@@ -26,7 +26,7 @@ export function foreignText(text: string, label: string, as: ShownAs = 'document
       ? note(`The first ${count(SHOWN_MAX)} of ${count(text.length)} characters.`)
       : ''
   }`
-  return isLong(shown)
+  return shown.length > SHORT || shown.split('\n', SHORT_LINES + 1).length > SHORT_LINES
     ? html`<div class="output" tabindex="0" role="group" aria-label="${label}">${body}</div>`
     : html`<div>${body}</div>`
 }
@@ -47,8 +47,5 @@ export function foreignValue(text: string, label: string): Html {
     </div>
   </details>`
 }
-
-const isLong = (text: string): boolean =>
-  text.length > SHORT || text.split('\n', SHORT_LINES + 1).length > SHORT_LINES
 
 const note = (text: string): Html => html`<p class="hint">${text}</p>`

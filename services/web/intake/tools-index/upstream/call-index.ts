@@ -37,7 +37,11 @@ export async function callIndex(call: IndexCall) {
     const route = await guard.pin(url, { subject, signal })
     const answer = await openResponse({
       url,
-      headers: { ...headers, ...OWN_HEADERS, ...signInAt(url, signIn) },
+      headers: {
+        ...headers,
+        ...OWN_HEADERS,
+        ...(signIn?.origin === url.origin ? { authorization: signIn.authorization } : {}),
+      },
       signal,
       route,
     }).catch((thrown: unknown) => {
@@ -51,9 +55,6 @@ export async function callIndex(call: IndexCall) {
   }
   throw failed(first, `more than ${REDIRECTS_MAX} redirects`)
 }
-
-const signInAt = (url: URL, signIn: IndexSignIn | undefined): Readonly<Record<string, string>> =>
-  signIn?.origin === url.origin ? { authorization: signIn.authorization } : {}
 
 function nextOf(url: URL, location: string): URL {
   const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
