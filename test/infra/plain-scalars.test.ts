@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPlainScalar } from '../../infra/template/plain-scalar.ts'
+import { readPlainScalar } from '../../infra/template/load-values.ts'
 import { yamlScalar } from '../../infra/template/scalar.ts'
 import { treeOf } from '../../infra/template/tree.ts'
 import { writeManifest } from '../../infra/template/writer.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readYaml } from '../../infra/template/read-yaml.ts'
+import { readYaml } from '../../infra/template/load-values.ts'
 
 const read = (source: string): Promise<unknown> => readYaml('values.yaml', source)
 

@@ -1,23 +1,26 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { getCookie } from 'hono/cookie'
+import { html } from 'hono/html'
 import { AppError } from '../../shared/errors.ts'
-import { changePassword } from './change-password.ts'
-import type { PasswordChange } from './change-password.ts'
+import { PASSWORD_MIN_LENGTH } from '../../platform/people/passwords.ts'
+import type { Session } from '../../platform/people/sessions.ts'
+import { findPasswordHash, setPassword } from '../../platform/people/accounts.ts'
+import { countFailure } from '../../platform/people/sign-in-failures.ts'
+import type { Database } from '../../shared/postgres/database.ts'
 import { clientAddress } from '../gate/callers/client-address.ts'
 import { cookieNames } from '../gate/callers/cookies.ts'
 import { requireForm } from '../gate/callers/forms.ts'
-import type { PasswordChecks } from './password-checks.ts'
 import { requireSession } from '../gate/callers/session.ts'
-import { tooManyAttempts } from './sign-in.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { declareRight } from '../gate/callers/declared-right.ts'
-import { html } from 'hono/html'
-import { PASSWORD_MIN_LENGTH } from '../../platform/people/passwords.ts'
-import type { Session } from '../../platform/people/sessions.ts'
 import { page } from '../console/frame/layout.ts'
 import { csrfField, problemBox } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
+import { createAudited } from '../gate/callers/audited.ts'
+import type { Acting } from '../gate/callers/audited.ts'
+import type { PasswordChecks } from './password-checks.ts'
+import { tooManyAttempts, accountThrottle, addressThrottle, throttledFor } from './sign-in.ts'
 
 /** Mounts the page of a person's own password, for those who sign in with one. */
 export function passwordRoutes(deps: WebDeps, passwords: PasswordChecks): Hono<SignedIn> {
@@ -120,3 +123,66 @@ const field = (label: string, name: string, autocomplete: string): Html =>
       required
     />
   </label>`
+
+/** A request to change a password. */
+interface PasswordChange {
+  readonly acting: Acting
+  readonly session: Session
+  /** The token of that session, which goes on. */
+  readonly token: string
+  /** The address of the client; see `clientAddress`. */
+  readonly address: string
+  readonly current: string
+  readonly next: string
+  readonly again: string
+}
+
+/** The outcome of a request to change a password. */
+type PasswordResult =
+  | { readonly outcome: 'ok'; readonly sessionsEnded: number }
+  | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number }
+  | { readonly outcome: 'refused'; readonly problem: string }
+
+/**
+ * Changes the password of whoever is signed in and knows the current one; the other sessions end.
+ * Attempts count as those at a sign-in do, so that a session that was taken over gives no more
+ * guesses. Raises `unavailable` when too many passwords are looked at.
+ */
+async function changePassword(
+  sql: Database,
+  passwords: PasswordChecks,
+  change: PasswordChange,
+): Promise<PasswordResult> {
+  const { session, token, current, next, again } = change
+  const { id: userId, email } = session.user
+  if (next !== again) return refused('The two new passwords differ.')
+  if (next === current) return refused('The new password is the same as the current one.')
+  const origin = addressThrottle(change.address)
+  const retryAfterSeconds = await throttledFor(sql, accountThrottle(email ?? ''), origin)
+  if (retryAfterSeconds > 0) return { outcome: 'throttled', retryAfterSeconds }
+  if (!(await passwords.verify(current, await findPasswordHash(sql, userId)))) {
+    await countFailure(sql, origin)
+    return refused('The current password is incorrect.')
+  }
+  const passwordHash = await hashOrProblem(passwords, next)
+  if (typeof passwordHash !== 'string') return refused(passwordHash.message)
+  const target = { kind: 'user', id: userId, name: email }
+  const sessionsEnded = await createAudited(sql)(
+    change.acting,
+    async (tx) => (await setPassword(tx, { userId, passwordHash, keptToken: token })) ?? 0,
+    (ended) => ({ action: 'password_changed', target, after: { sessions_ended: ended } }),
+  )
+  return { outcome: 'ok', sessionsEnded }
+}
+
+const refused = (problem: string): PasswordResult => ({ outcome: 'refused', problem })
+
+/** Returns the error of a password that is too short or too long, for the person to correct. */
+async function hashOrProblem({ hash }: PasswordChecks, password: string) {
+  try {
+    return await hash(password)
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === 'unprocessable') return thrown
+    throw thrown
+  }
+}

@@ -7,7 +7,7 @@ import {
   verifyArchived,
 } from '../../../services/collector/store/archive/archive-day.ts'
 import { removeFiles } from '../../../services/collector/store/archive/archive-files.ts'
-import { createArchiveReader } from '../../../services/collector/store/archive/archive-reader.ts'
+import { createArchiveReader } from '../../../services/collector/store/archive/cold-days.ts'
 import {
   forgetArchivedDays,
   releaseRestored,

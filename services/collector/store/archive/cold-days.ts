@@ -1,10 +1,14 @@
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { AppError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { ObjectStore } from '../../../shared/object-store/object-store.ts'
-import { createArchiveReader } from './archive-reader.ts'
+import { deadline } from '../../../shared/deadline.ts'
+import { createWaitingLine } from '../../../shared/waiting-line.ts'
 import { openArchiveStore } from './archive-store.ts'
 import type { DescribedFile } from './archive-files.ts'
 import type { Rewritten, ToRestore } from './restore-traces.ts'
+import type { ReaderAnswer, ReaderQuestion, ReaderTask } from './reader-process.ts'
 
 /** The files of archived days, as the collector uses them. */
 export interface ColdDays {
@@ -47,3 +51,88 @@ export function openColdDays(
     close: () => reader.close(),
   }
 }
+
+/** Reads files of archived days in a process of its own, which may die. */
+interface ArchiveReader {
+  /** Raises `unavailable` when the process dies, and what it raises. */
+  perform(task: ReaderTask): Promise<readonly Rewritten[]>
+  close(): void
+}
+
+interface ArchiveReaderOptions {
+  /** The collector's own file. */
+  readonly program: string
+  readonly source: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+}
+
+/** Megabytes of JavaScript objects; files are beside them, a few at a time. */
+const HEAP_MB = 192
+const TASK_MS = 600_000
+const LINE = {
+  concurrent: 2,
+  waitingMax: 32,
+  busy: 'Many archived traces are being read; try again.',
+}
+
+interface Waiting {
+  readonly resolve: (rewritten: readonly Rewritten[]) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Starts the process with its first task, and again after it has died. */
+export function createArchiveReader({ program, source, log }: ArchiveReaderOptions): ArchiveReader {
+  const line = createWaitingLine(LINE)
+  const waiting = new Map<number, Waiting>()
+  let child: ChildProcess | undefined
+  let questions = 0
+
+  function start(): ChildProcess {
+    const execArgv = [`--max-old-space-size=${HEAP_MB}`]
+    const started = fork(program, ['archive:reader'], { env: { ...source }, execArgv })
+    started.on('message', ({ nr, rewritten = [], failure }: ReaderAnswer) => {
+      const one = waiting.get(nr)
+      if (failure) one?.reject(new AppError(failure.code, failure.message, RETRY))
+      else one?.resolve(rewritten)
+    })
+    started.once('error', () => started.kill('SIGKILL'))
+    started.once('exit', (code, signal) => {
+      if (child === started) child = undefined
+      if (waiting.size > 0) log.error({ code, signal }, 'the reader of archived days has died')
+      for (const { reject } of waiting.values()) reject(readerDied())
+    })
+    return started
+  }
+
+  function ask(task: ReaderTask): Promise<readonly Rewritten[]> {
+    child ??= start()
+    const process = child
+    const nr = ++questions
+    return new Promise<readonly Rewritten[]>((resolve, reject) => {
+      waiting.set(nr, { resolve, reject })
+      process.send({ nr, task } satisfies ReaderQuestion, (error) => error && reject(readerDied()))
+    }).finally(() => waiting.delete(nr))
+  }
+
+  return {
+    async perform(task) {
+      await line.enter()
+      try {
+        const limit = { name: 'The reader of archived days', timeoutMs: TASK_MS }
+        return await deadline(limit, () => ask(task))
+      } finally {
+        line.leave()
+      }
+    },
+    close: () => child?.disconnect(),
+  }
+}
+
+const RETRY = { headers: { 'retry-after': '5' } }
+
+const readerDied = (): AppError =>
+  new AppError(
+    'unavailable',
+    'The program that reads archived days has ended; days that are not archived can be read.',
+    RETRY,
+  )

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono'
-import { deleteCookie } from 'hono/cookie'
+import { deleteCookie, setCookie } from 'hono/cookie'
 import { isUuid } from '../../../platform/automations/automations.ts'
 import {
   deleteSessionsOf,
@@ -13,11 +13,10 @@ import { cookieNames, cookieOptions } from '../../gate/callers/cookies.ts'
 import { sessionToken } from '../../gate/callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
-import { displayRoutes } from './display-routes.ts'
+import { createRoom } from '../frame/room.ts'
 import { leaveRoutes } from './leave-routes.ts'
 import { accountPage } from './page.ts'
 import type { ReadAccountPage } from './page.ts'
-import { createRoom } from '../frame/room.ts'
 
 /** Serves a person's own account, whatever the organization: memberships and sessions. */
 export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -77,4 +76,31 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
   room.routes.route('/', displayRoutes(deps))
   room.routes.route('/', leaveRoutes(deps, readPage))
   return room.routes
+}
+
+const DISPLAY_SECONDS = 365 * 86_400
+
+/** Keeps how close the rows of lists are, in this browser. */
+function displayRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { config } = deps
+  const room = createRoom(deps)
+
+  room.form('person', '/account/display', (c) => {
+    const { PLATFORM_BASE_URL: baseUrl } = config
+    const density = c.var.form.get('density') === 'compact' ? 'compact' : 'roomy'
+    const cookie = { ...cookieOptions(baseUrl), maxAge: DISPLAY_SECONDS }
+    setCookie(c, cookieNames(baseUrl).density, density, cookie)
+    return c.redirect(backTo(c.req.header('referer'), baseUrl), 303)
+  })
+
+  return room.routes
+}
+
+/** Returns the path of the page that a form was on; that of the account for any other address. */
+function backTo(referer: string | undefined, baseUrl: string): string {
+  if (referer === undefined || !URL.canParse(referer)) return '/account'
+  const { host, pathname, search } = new URL(referer)
+  return host === new URL(baseUrl).host && /^\/(?!\/)/.test(pathname)
+    ? pathname + search
+    : '/account'
 }

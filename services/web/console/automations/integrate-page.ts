@@ -4,13 +4,16 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
+import { exampleInputs } from '../../../platform/definitions/input-schema.ts'
+import { addressProblem } from '../../../shared/outgoing/address.ts'
+import { webhookState } from '../../nouns/webhooks.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
-import { copyable } from '../frame/parts.ts'
+import { copyable, statePill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { apiSection } from './api-section.ts'
-import type { SnippetsFor } from './client-snippets.ts'
-import { webhooksSection } from './webhooks-section.ts'
+import { kickoffCommand, statusCommand } from '../frame/commands.ts'
+import { OAUTH_CLIENTS_PATH, OAUTH_PATH } from '../frame/addresses.ts'
+import type { SnippetsFor, Snippet } from './client-snippets.ts'
 
 /** What other systems need to know of an automation, as its route reads it. */
 interface IntegratePage {
@@ -89,3 +92,102 @@ const waysSections = ({ automation }: { readonly automation: Automation }): Html
         </p>
       </section>`,
   )}`
+
+/** The automation whose webhooks the section shows. */
+interface WebhooksSection {
+  readonly automation: Automation
+  readonly webhooks: readonly Webhook[]
+}
+
+/** The systems that are told of an automation's runs. */
+function webhooksSection({ automation, webhooks }: WebhooksSection): Html {
+  const path = `/automations/${automation.automationId}/webhooks`
+  return html`<section class="card" aria-labelledby="webhooks">
+    <div class="card-head"><h2 id="webhooks">Webhooks</h2></div>
+    ${
+      webhooks.length > 0
+        ? html`<ul class="plan">
+            ${webhooks.map(
+              (webhook) =>
+                html`<li>
+                  <a class="mono break" href="${path}/${webhook.id}"
+                    >${new URL(webhook.url).host}</a
+                  >
+                  ${statePill(webhookState(webhook))}
+                </li>`,
+            )}
+          </ul>`
+        : html`<p class="hint">Other systems can be told what happens in the runs.</p>`
+    }
+    <p>
+      <a class="button" href="${path}"
+        >${webhooks.length > 0 ? 'Manage webhooks' : 'Set up a webhook'}</a
+      >
+    </p>
+  </section>`
+}
+
+/** The automation whose API the section explains. */
+interface ApiSection {
+  readonly automation: Automation
+  readonly fields: readonly InputField[]
+  readonly oauth: AutomationOauth | undefined
+  readonly apiUrl: string
+  readonly snippetsFor: SnippetsFor
+}
+
+/** Ways to call an automation: curl first, then programs for each mode (SPEC 4.4, 4.5, 5.2). */
+function apiSection(section: ApiSection): Html {
+  const { automation, fields, oauth, apiUrl, snippetsFor } = section
+  const inputs = exampleInputs(fields)
+  const { oauthClientId } = automation
+  const isOn = oauth?.enabled === true
+  const target = {
+    clientId: oauthClientId ?? 'CLIENT_ID',
+    scope: oauth?.scope ?? '',
+    tokenUrl: plainUrl(oauth?.tokenUrl),
+  }
+  const snippets = snippetsFor({ apiUrl, inputs, oauth: isOn ? target : undefined })
+  return html`<section class="card" aria-labelledby="api">
+    <div class="card-head"><h2 id="api">Call it from your systems</h2></div>
+    <p class="hint">
+      Set the variable <code>TOKEN</code> to a token of this automation. Click a command to select
+      all of it.
+    </p>
+    ${copyable('Command that starts a run', kickoffCommand(apiUrl, inputs))}
+    <p class="hint">The response contains a <code>kickoff_id</code>. Ask for the status with:</p>
+    ${copyable('Command that asks for the status', statusCommand(apiUrl))}
+    ${isOn ? oauthHint(oauthClientId, target.tokenUrl) : ''}
+    <div class="tab-group">${snippets.map(snippet)}</div>
+  </section>`
+}
+
+/** Callers send a secret there, with programs that may read another spelling in their own way. */
+const plainUrl = (url: string | null | undefined): string | undefined =>
+  url && addressProblem(url) === undefined ? url : undefined
+
+function oauthHint(clientId: string | null, tokenUrl: string | undefined): Html {
+  if (clientId === null)
+    return html`<p class="hint">
+      OAuth is on, but this automation has no client yet:
+      <a href="${OAUTH_CLIENTS_PATH}">set its OAuth Client ID</a>.
+    </p>`
+  return html`<p class="hint">
+    With OAuth, the client <code>${clientId}</code> calls it.
+    ${
+      tokenUrl
+        ? ''
+        : html`Enter the token URL of your identity provider in the programs, or in the
+            <a href="${OAUTH_PATH}">settings</a>.`
+    }
+  </p>`
+}
+
+const snippet = ({ title, needs, text }: Snippet): Html =>
+  html`<details>
+    <summary>${title}</summary>
+    <div>
+      <p class="hint">Needs ${needs} in the environment.</p>
+      ${copyable(title, text)}
+    </div>
+  </details>`

@@ -1,19 +1,17 @@
 import type { Hono } from 'hono'
-import { listAutomationActivity } from '../../../platform/runs/activity.ts'
-import { findRun } from '../../../platform/runs/runs.ts'
-import type { SignedIn, WebDeps } from '../../context.ts'
-import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
-import { getOwnAutomation } from '../frame/own-automation.ts'
-import { automationPage } from './page.ts'
-import { createPageReader } from './read-page.ts'
-import { toTexts } from '../frame/start-form.ts'
-import { startRoutes } from './start-routes.ts'
-import { tabRoutes } from './tab-routes.ts'
-import { createRoom } from '../frame/room.ts'
 import { html } from 'hono/html'
+import { listAutomationActivity } from '../../../platform/runs/activity.ts'
 import type { AutomationActivity } from '../../../platform/runs/activity.ts'
+import { findRun, kickoff } from '../../../platform/runs/runs.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { Page, PageRequest } from '../../../shared/postgres/paging.ts'
+import { getDefinition } from '../../../platform/automations/automations.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { toStarter } from '../../gate/callers/starter.ts'
+import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
+import { getOwnAutomation } from '../frame/own-automation.ts'
+import { toTexts } from '../frame/start-form.ts'
+import { createRoom } from '../frame/room.ts'
 import { page as frame } from '../frame/layout.ts'
 import { newAutomation, noAutomations } from '../frame/lists/no-automations.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
@@ -21,6 +19,13 @@ import type { PagedList } from '../frame/lists/pager.ts'
 import { automationsTable } from '../frame/lists/automations-table.ts'
 import { noticeBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { runPath } from '../frame/addresses.ts'
+import { startOnceKey } from '../frame/start-once.ts'
+import { createRunFormReader } from '../frame/run-form.ts'
+import { automationPage } from './page.ts'
+import { createPageReader } from './read-page.ts'
+import type { ReadAutomationPage } from './read-page.ts'
+import { tabRoutes } from './tab-routes.ts'
 
 /** Serves the list of automations, and the pages of each with their forms. */
 export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -79,3 +84,34 @@ function automationsPage(view: AutomationsPage): Html {
 }
 
 const noRows = (list: PagedList): Html => (isEmpty(list) ? noAutomations() : nothingHere(list))
+
+/** Starts a run with the form of an automation's page. */
+function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {
+  const { sql } = deps
+  const room = createRoom(deps)
+  const readRunForm = createRunFormReader(deps)
+  const path = '/automations/:automationId/executions'
+
+  room.upload('editor', path, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const definition = await getDefinition(sql, automation)
+    const { form, texts, prepared, problem } = await readRunForm(c, () => ({
+      automation,
+      definition,
+    }))
+    if (problem !== undefined) {
+      const page = await readPage(c, automation)
+      const startForm = { inputs: texts, problem }
+      return c.html(automationPage({ ...page, startForm }), 422)
+    }
+    const idempotencyKey = startOnceKey(form.get('start_once'), texts)
+    const starter = toStarter(c.var.actor, 'console')
+    const admit = deps.queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
+    const id = await kickoff(sql, request)
+    c.var.wide['kickoff_id'] = id
+    return c.redirect(runPath(automation, { id }), 303)
+  })
+
+  return room.routes
+}

@@ -1,4 +1,5 @@
 import type { Context, Hono } from 'hono'
+import { html } from 'hono/html'
 import { writeAudit } from '../../../platform/audit/audit.ts'
 import { deploySource } from '../../../platform/crews/crew-deployments.ts'
 import { createOwnAutomation } from '../../../platform/crews/own-crews.ts'
@@ -6,11 +7,16 @@ import { projectNameProblem } from '../../../platform/projects/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
+import type { Session } from '../../../platform/people/sessions.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { newPage } from './new-page.ts'
+import { createRoom } from '../frame/room.ts'
+import { page } from '../frame/layout.ts'
+import { csrfField, problemBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
 import { createFormReceiver, isOfSource } from './receive-form.ts'
-import { createRoom } from '../frame/room.ts'
+import { sourceField } from './deploy-form.ts'
+import { textField } from './parts.ts'
 
 /** Serves the page that makes an automation of a source. */
 export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -77,3 +83,56 @@ async function create(c: Context<SignedIn>, tx: Transaction, name: string) {
   })
   return automation
 }
+
+/** The form of a new automation. */
+interface NewPage {
+  readonly session: Session
+  /** Programs run as processes of this machine. */
+  readonly runsHere: boolean
+  readonly name?: string
+  readonly problem?: string | undefined
+}
+
+/** The page of the ways to a new automation: design it, import it, or deploy a program. */
+const newPage = ({ session, runsHere, name = '', problem }: NewPage): Html =>
+  page(
+    { title: 'New automation', session, current: '/automations' },
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
+      <div class="page-head"><h1>New automation</h1></div>
+      <section class="card narrow" aria-labelledby="design">
+        <div class="card-head"><h2 id="design">Design it here</h2></div>
+        <p class="hint">Agents and tasks, which the platform runs itself. No program is needed.</p>
+        <form method="post" action="/projects" class="stack">
+          ${csrfField(session.csrfToken)}
+          <label
+            >Name
+            <input name="name" maxlength="200" autocomplete="off" required />
+          </label>
+          <div class="buttons">
+            <button class="button primary">Design a crew</button>
+            <a class="button" href="/import-project">Import a CrewAI project</a>
+          </div>
+        </form>
+      </section>
+      <section class="card narrow" aria-labelledby="deploy">
+        <div class="card-head"><h2 id="deploy">Deploy a program of your own</h2></div>
+        <p class="hint">A project of CrewAI with code, or any program, from its source.</p>
+        ${problemBox(problem)}
+        <form method="post" action="/new-automation" enctype="multipart/form-data" class="stack">
+          ${csrfField(session.csrfToken)} ${textField({ name: 'name', label: 'Name', value: name })}
+          ${sourceField(runsHere)}
+          <div class="buttons"><button class="button">Create and deploy</button></div>
+        </form>
+        <details class="more">
+          <summary>It needs keys or settings first</summary>
+          <form method="post" action="/new-automation/empty" class="stack">
+            ${csrfField(session.csrfToken)}
+            <label
+              >Name of the automation
+              <input name="name" maxlength="200" autocomplete="off" required />
+            </label>
+            <div class="buttons"><button class="button">Create without a source</button></div>
+          </form>
+        </details>
+      </section>`,
+  )

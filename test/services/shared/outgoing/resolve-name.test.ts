@@ -4,7 +4,7 @@ import {
   fullNames,
   parseHosts,
   parseResolverSettings,
-} from '../../../../services/shared/outgoing/name-files.ts'
+} from '../../../../services/shared/outgoing/resolve-name.ts'
 import { createResolveName } from '../../../../services/shared/outgoing/resolve-name.ts'
 import { startNameServer } from '../../../support/name-server.ts'
 import type { Answers, NameServer } from '../../../support/name-server.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { markdownToHtml } from '../../../../services/web/console/frame/text/markdown.ts'
+import { markdownToHtml } from '../../../../services/web/console/frame/text/text-view.ts'
 import { formatOf, indentJson } from '../../../../services/web/console/frame/text/text-format.ts'
 import { jsonTree } from '../../../../services/web/console/frame/text/json-tree.ts'
 import { renderText } from '../../../../services/web/console/frame/text/text-view.ts'

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { PREFLIGHT_CODES, PREFLIGHT_WARNINGS } from '../../../../services/doctor/preflight/codes.ts'
+import {
+  PREFLIGHT_CODES,
+  PREFLIGHT_WARNINGS,
+} from '../../../../services/doctor/preflight/result.ts'
 import { CHECKS, COMPONENT_NAMES } from '../../../../services/web/diagnostics/checks/list.ts'
 import { CLUSTER_CODES } from '../../../../services/web/diagnostics/kubernetes/deployments.ts'
 import { DATABASE_CODES } from '../../../../services/web/diagnostics/database-failure.ts'

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeTar } from '../../../../services/shared/tar/write-tar.ts'
-import { unpackSource } from '../../../../services/worker/deployments/process/unpack-source.ts'
+import { unpackSource } from '../../../../services/worker/deployments/process/build-crew.ts'
 
 const { signal } = new AbortController()
 let folder: string
