@@ -13,7 +13,7 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import { oneOf, textUpTo } from '../../../shared/schemas.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
-import { describedBody } from '../openapi/operation.ts'
+import { jsonBody } from '../openapi/operation.ts'
 import * as s from '../openapi/parts.ts'
 import { starting } from './api-route.ts'
 import { STATES } from './run-status.ts'
@@ -22,11 +22,27 @@ const BODY_BYTES_MAX = 256 * 1024
 
 const request = v.pipe(
   closedObject({
-    task: v.pipe(v.string('must be a text'), v.minLength(1, 'must not be empty')),
-    /** The id of the call of a tool that is decided about. */
-    call: v.optional(v.string('must be a text')),
+    task: v.pipe(
+      v.string('must be a text'),
+      v.minLength(1, 'must not be empty'),
+      v.description('The key of the task that waits.'),
+    ),
+    call: v.optional(
+      v.pipe(
+        v.string('must be a text'),
+        v.description('The id of the call that waits; not for an output.'),
+      ),
+    ),
     decision: oneOf(DECISIONS),
-    text: v.optional(textUpTo(ANSWER_CHARACTERS_MAX)),
+    text: v.optional(
+      v.pipe(
+        textUpTo(ANSWER_CHARACTERS_MAX),
+        v.description(
+          'What the task puts out instead, or the arguments of the call or the answers to its ' +
+            'question as JSON, which `edit` needs; or why it is rejected.',
+        ),
+      ),
+    ),
   }),
   v.forward(
     v.partialCheck(
@@ -38,21 +54,12 @@ const request = v.pipe(
   ),
 )
 
-const resumeBody = describedBody(
-  s.named('ResumeRequest', {
-    ...s.perhaps({
-      task: { ...s.text, minLength: 1, description: 'The key of the task that waits.' },
-      call: s.say(s.text, 'The id of the call that waits; not for an output.'),
-      decision: s.words(DECISIONS),
-      text: {
-        ...s.text,
-        maxLength: ANSWER_CHARACTERS_MAX,
-        description:
-          'What the task puts out instead, or the arguments of the call or the answers to its ' +
-          'question as JSON, which `edit` needs; or why it is rejected.',
-      },
-    }),
-    description: 'A decision; or an empty object, for a run that waits for a budget.',
+const resumeBody = jsonBody('ResumeRequest', request, {
+  description: 'A decision; or an empty object, for a run that waits for a budget.',
+  example: { task: 'write', decision: 'approve' },
+  bytesMax: BODY_BYTES_MAX,
+  more: {
+    required: [],
     // Generators of clients know `required` and `not`; with `anyOf` they would lose the properties.
     not: {
       anyOf: [
@@ -64,9 +71,8 @@ const resumeBody = describedBody(
         },
       ],
     },
-  }),
-  { example: { task: 'write', decision: 'approve' }, bytesMax: BODY_BYTES_MAX },
-)
+  },
+})
 const resumed = s.document('Resumed', {
   kickoff_id: s.uuid,
   status: { ...s.text, const: 'queued' },
