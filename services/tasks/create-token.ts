@@ -1,7 +1,7 @@
 import { OPERATOR, writeAudit } from '../platform/audit/audit.ts'
 import { getOrganizationByName } from '../platform/people/organizations.ts'
 import { createStaticToken } from '../platform/automations/static-tokens.ts'
-import { readTokenScope, TOKEN_SCOPES, UNLIMITED } from '../platform/automations/token-limits.ts'
+import { TOKEN_SCOPES, UNLIMITED } from '../platform/automations/token-limits.ts'
 import type { TokenLimits } from '../platform/automations/token-limits.ts'
 import type { Database, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
@@ -57,7 +57,8 @@ export async function issueRecorded(
 }
 
 function readLimits({ scopes: words, days }: Pick<TokenRequest, 'scopes' | 'days'>): TokenLimits {
-  const scopes = words?.split(',').map(readTokenScope) ?? TOKEN_SCOPES
+  const scopes =
+    words?.split(',').map((word) => TOKEN_SCOPES.find((each) => each === word)) ?? TOKEN_SCOPES
   if (!scopes.every((each) => each !== undefined)) {
     throw new AppError('invalid_request', `A scope of "${words}" is none. ${USE}`)
   }

@@ -23,10 +23,6 @@ export interface TokenLimits {
 /** A token without limits. */
 export const UNLIMITED: TokenLimits = { scopes: TOKEN_SCOPES, expiresAt: null, networks: [] }
 
-/** Reads the name of a scope; undefined for any other word. */
-export const readTokenScope = (word: string): TokenScope | undefined =>
-  TOKEN_SCOPES.find((each) => each === word)
-
 /**
  * Reads addresses and networks with spaces, commas or line ends between them, an address as the
  * network of it alone. Returns the first text that is neither instead.

@@ -192,7 +192,3 @@ export interface RunFailure {
   readonly code: RunErrorCode
   readonly message: string
 }
-
-/** Returns what is known of a code; undefined for one of a crew's own. */
-export const findRunError = (code: string): RunError | undefined =>
-  Object.entries(RUN_ERRORS).find(([known]) => known === code)?.[1]

@@ -1,4 +1,5 @@
 import { runsOfState, TASK_STATES } from '../../../platform/a2a/task-status.ts'
+import { deleteTaskWebhook } from '../../../platform/a2a/task-webhooks.ts'
 import { listTasks } from '../../../platform/a2a/tasks.ts'
 import type { Task, TaskCursor } from '../../../platform/a2a/tasks.ts'
 import { getDefinition, isUuid } from '../../../platform/automations/automations.ts'
@@ -11,7 +12,7 @@ import type { A2aCall } from './call.ts'
 import { extendedCard } from './card.ts'
 import { awaitTask, followTask, isEnded } from './follow-task.ts'
 import type { Updates } from './follow-task.ts'
-import { createConfig, deleteConfig, getConfig, listConfigs } from './push-configs.ts'
+import { createConfig, getConfig, listConfigs } from './push-configs.ts'
 import { PARAMS, readParams } from './read-message.ts'
 import { refusal, wrongParams } from './refusals.ts'
 import { send } from './send-message.ts'
@@ -67,7 +68,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   async DeleteTaskPushNotificationConfig(call, params) {
     const { taskId, id } = readParams(PARAMS.config, params)
-    await deleteConfig(call.deps, await getTask(call, taskId), id)
+    await deleteTaskWebhook(call.deps.sql, (await getTask(call, taskId)).id, id)
     return { result: {} }
   },
   async GetExtendedAgentCard({ c, deps, cards }) {

@@ -1,8 +1,4 @@
-import {
-  createTaskWebhook,
-  deleteTaskWebhook,
-  listTaskWebhooks,
-} from '../../../platform/a2a/task-webhooks.ts'
+import { createTaskWebhook, listTaskWebhooks } from '../../../platform/a2a/task-webhooks.ts'
 import type { TaskWebhook, TaskWebhookHeaders } from '../../../platform/a2a/task-webhooks.ts'
 import type { Task } from '../../../platform/a2a/tasks.ts'
 import { webhookAddressProblem, URL_LENGTH_MAX } from '../../../platform/webhooks/webhook-fields.ts'
@@ -81,7 +77,3 @@ export async function getConfig({ sql }: WebDeps, task: Task, id: string): Promi
   if (found) return toWire(task, found)
   throw refusal('TASK_NOT_FOUND', 'The task has no such push notification config.')
 }
-
-/** Deletes one of them; one that there is not is deleted. */
-export const deleteConfig = ({ sql }: WebDeps, task: Task, id: string): Promise<void> =>
-  deleteTaskWebhook(sql, task.id, id)

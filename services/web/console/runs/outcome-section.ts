@@ -4,7 +4,7 @@ import type { StoppedRun } from '../../../platform/budgets/budget-stops.ts'
 import type { LlmConnection } from '../../../platform/connections/llm-connections.ts'
 import type { Approval } from '../../../platform/runs/run-approvals.ts'
 import type { ProgressPage } from '../../../platform/runs/progress.ts'
-import { findRunError } from '../../../platform/runs/run-errors.ts'
+import { RUN_ERRORS } from '../../../platform/runs/run-errors.ts'
 import type { Failure, Run } from '../../../platform/runs/runs.ts'
 import { approvalForms } from '../frame/approval-forms.ts'
 import { icon } from '../frame/icons.ts'
@@ -67,7 +67,7 @@ function waitingSection(section: OutcomeSection, approval: Approval): Html {
 
 /** What went wrong, and what to do about it. */
 function errorSection(error: Failure, connection: LlmConnection | undefined): Html {
-  const remedy = findRunError(error.code)?.remedy
+  const remedy = Object.entries(RUN_ERRORS).find(([known]) => known === error.code)?.[1].remedy
   return html`<section class="card failed" aria-labelledby="error">
     <div class="card-head">
       <h2 id="error">Error</h2>

@@ -1,9 +1,6 @@
 import { count, plural } from '../frame/format.ts'
 import type { Oddity, TraceTree } from './trace-tree.ts'
 
-/** A span without an end is usual while a trace goes on. */
-export const isNotable = (oddity: Oddity): boolean => oddity !== 'open'
-
 /** What is odd about a span, for those who look at it. */
 export const ODDITY_TEXTS: Readonly<Record<Oddity, string>> = {
   orphan: 'The parent of this span is not stored. It is late, elsewhere, or was not sent.',

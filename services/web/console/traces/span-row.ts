@@ -1,4 +1,3 @@
-import { isNotable } from './oddities.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { kindOf } from '../frame/kinds.ts'
 import type { KindName } from '../frame/kinds.ts'
@@ -45,7 +44,8 @@ export function toSpanRow(
     durationNs: durationNs === null ? null : Math.max(0, durationNs),
     isError: status === ERROR,
     isCritical,
-    isOdd: oddities.some(isNotable),
+    // A span without an end is usual while a trace goes on.
+    isOdd: oddities.some((oddity) => oddity !== 'open'),
     label: label !== null && !name.includes(label) ? visibleText(label) : null,
     tokens:
       inputTokens === null && outputTokens === null

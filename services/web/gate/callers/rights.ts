@@ -4,9 +4,6 @@ import { declaredRights } from './declared-right.ts'
 import { hasRight, isRole } from './right.ts'
 import type { Right, RightOfRoute, Rights } from './right.ts'
 
-/** Returns true for a route that a token may call in place of a person. */
-export const isApiRoute = (route: string): boolean => / \/designer\/v2\//.test(route)
-
 /** Reads who may call the routes of an app, once all of them are mounted: at the first question. */
 export function createRights(appOf: () => Pick<Hono<WebApp>, 'routes'>): Rights {
   let known: ReadonlyMap<string, Right> | undefined

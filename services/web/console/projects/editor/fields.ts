@@ -1,6 +1,5 @@
 import { html } from 'hono/html'
 import type { Html } from '../../frame/parts.ts'
-import { countMarks } from './marks.ts'
 import type { Marks } from './marks.ts'
 
 /** A field of a line. */
@@ -131,7 +130,7 @@ export const select = (marks: Marks, name: string, { label, value, options }: Op
 
 /** An entry of a list, as a card of which one is open at a time. */
 export function card(marks: Marks, { at, title, about, isOpen }: Card, content: Html): Html {
-  const wrong = countMarks(marks, at)
+  const wrong = Object.keys(marks).filter((name) => name === at || name.startsWith(`${at}.`)).length
   return html`<details
     class="editor-entry"
     name="entry"

@@ -26,7 +26,3 @@ export function marksOf(draft: Draft, problems: readonly string[]): Marks {
     }),
   )
 }
-
-/** Counts the fields of an entry that are marked, and the entry itself. */
-export const countMarks = (marks: Marks, entry: string): number =>
-  Object.keys(marks).filter((name) => name === entry || name.startsWith(`${entry}.`)).length
