@@ -35,6 +35,12 @@ const refuse = (message: string, ...conditions: readonly Condition[]): Rule => (
   message,
 })
 
+type Named = readonly [path: string, value: Val<unknown>]
+
+/** Refuses a value without another one that it needs. */
+const needs = ([path, value]: Named, [needed, other]: Named): Rule =>
+  refuse(`${needed} is required with ${path}`, isSet(value), not(isSet(other)))
+
 type Ports = readonly (readonly [key: string, port: Val<number>])[]
 
 /** Containers of one pod share their ports. */
@@ -82,15 +88,10 @@ export const rules: readonly Rule[] = [
     backup.enabled,
     not(isSet(backup.passphraseSecret)),
   ),
-  refuse(
-    'backup.s3.endpoint is required with backup.s3.bucket',
-    isSet(backup.s3.bucket),
-    not(isSet(backup.s3.endpoint)),
-  ),
-  refuse(
-    'backup.s3.credentialsSecret is required with backup.s3.bucket',
-    isSet(backup.s3.bucket),
-    not(isSet(backup.s3.credentialsSecret)),
+  needs(['backup.s3.bucket', backup.s3.bucket], ['backup.s3.endpoint', backup.s3.endpoint]),
+  needs(
+    ['backup.s3.bucket', backup.s3.bucket],
+    ['backup.s3.credentialsSecret', backup.s3.credentialsSecret],
   ),
   refuse(
     'collector.archive.enabled needs a place: backup.s3.bucket or collector.archive.existingClaim',
@@ -163,42 +164,21 @@ export const rules: readonly Rule[] = [
     not(isSet(secrets.existingSecret)),
     not(isReferenced('OIDC_CLIENT_SECRET')),
   ),
-  refuse(
-    'auth.groups is required with auth.groupsClaim',
-    isSet(auth.groupsClaim),
-    not(isSet(auth.groups)),
-  ),
-  refuse(
-    'auth.groupsClaim is required with auth.groups',
-    isSet(auth.groups),
-    not(isSet(auth.groupsClaim)),
-  ),
-  refuse(
-    'auth.adminValue is required with auth.adminClaim',
-    isSet(auth.adminClaim),
-    not(isSet(auth.adminValue)),
-  ),
-  refuse(
-    'auth.adminClaim is required with auth.adminValue',
-    isSet(auth.adminValue),
-    not(isSet(auth.adminClaim)),
-  ),
-  refuse(
-    'ingress.oauthHost must differ from ingress.host: oauth answers at the root of a host ' +
-      'of its own',
-    ingress.enabled,
-    isSet(ingress.oauthHost),
-    equals(ingress.oauthHost, ingress.host),
-  ),
-  refuse(
-    'httpRoute.oauthHost must differ from httpRoute.host: oauth answers at the root of a ' +
-      'host of its own',
-    httpRoute.enabled,
-    isSet(httpRoute.oauthHost),
-    equals(httpRoute.oauthHost, httpRoute.host),
+  needs(['auth.groupsClaim', auth.groupsClaim], ['auth.groups', auth.groups]),
+  needs(['auth.groups', auth.groups], ['auth.groupsClaim', auth.groupsClaim]),
+  needs(['auth.adminClaim', auth.adminClaim], ['auth.adminValue', auth.adminValue]),
+  needs(['auth.adminValue', auth.adminValue], ['auth.adminClaim', auth.adminClaim]),
+  ...Object.entries({ ingress, httpRoute }).map(([way, { enabled, host, oauthHost }]) =>
+    refuse(
+      `${way}.oauthHost must differ from ${way}.host: oauth answers at the root of a host of ` +
+        'its own',
+      enabled,
+      isSet(oauthHost),
+      equals(oauthHost, host),
+    ),
   ),
   ...Object.entries({ ingress, httpRoute }).map(([way, { host, extraHosts }]) =>
-    refuse(`${way}.host is required with ${way}.extraHosts`, isSet(extraHosts), not(isSet(host))),
+    needs([`${way}.extraHosts`, extraHosts], [`${way}.host`, host]),
   ),
   refuse(
     'httpRoute.gateway is required while httpRoute.enabled is true',
@@ -236,10 +216,9 @@ export const rules: readonly Rule[] = [
     collector.enabled,
     matches('^v?(0[.][0-9]+|1[.]([0-9]|1[01]))([^0-9].*)?$', image.tag),
   ),
-  refuse(
-    'collector.database.passwordSecret is required with collector.database.host',
-    isSet(collector.database.host),
-    not(isSet(collector.database.passwordSecret)),
+  needs(
+    ['collector.database.host', collector.database.host],
+    ['collector.database.passwordSecret', collector.database.passwordSecret],
   ),
   refuse(
     'collector.database.host needs dbProxy.enabled: false: the proxy leads to one server for all',
