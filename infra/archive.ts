@@ -1,14 +1,12 @@
-import * as k8s from './k8s.ts'
+import type * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { ArchiveEnv } from '../services/collector/env.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
-import { create } from './kit/create.ts'
 import { collectorDatabaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
-import { labels } from './kit/labels.ts'
-import { nameOf } from './kit/names.ts'
+import { createCronJob } from './kit/job.ts'
 import { proxyEnvWhile } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
@@ -68,29 +66,15 @@ export class Archive extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'archive')
-    create(this, k8s.KubeCronJob, {
-      metadata: { name: nameOf('archive'), labels: labels('archive') },
-      spec: {
-        schedule: archive.schedule,
-        timeZone: 'Etc/UTC',
-        concurrencyPolicy: 'Forbid',
-        startingDeadlineSeconds: 3600,
-        successfulJobsHistoryLimit: 3,
-        failedJobsHistoryLimit: 3,
-        jobTemplate: {
-          metadata: { labels: labels('archive') },
-          spec: {
-            backoffLimit: 2,
-            activeDeadlineSeconds: archive.deadlineSeconds,
-            template: {
-              metadata: podMetadata('archive', collector),
-              spec: {
-                ...podDefaults('archive', collector, collector),
-                restartPolicy: 'Never',
-                ...pod(),
-              },
-            },
-          },
+    createCronJob(this, 'archive', {
+      schedule: archive.schedule,
+      deadlineSeconds: archive.deadlineSeconds,
+      template: {
+        metadata: podMetadata('archive', collector),
+        spec: {
+          ...podDefaults('archive', collector, collector),
+          restartPolicy: 'Never',
+          ...pod(),
         },
       },
     })

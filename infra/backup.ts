@@ -7,6 +7,7 @@ import { collectorDatabaseEnv, collectorPassword, databaseEnv } from './kit/data
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
+import { createCronJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { proxyEnv } from './kit/proxy.ts'
@@ -29,27 +30,13 @@ export class Backup extends Construct {
     super(scope, id)
     createServiceAccount(this, 'backup')
     onlyWhen(all(isVolume, not(isSet(volume.existingClaim))), new Claim(this, 'volume'))
-    create(this, k8s.KubeCronJob, {
-      metadata: { name: nameOf('backup'), labels: labels('backup') },
-      spec: {
-        schedule: backup.schedule,
-        timeZone: 'Etc/UTC',
-        concurrencyPolicy: 'Forbid',
-        startingDeadlineSeconds: 3600,
-        successfulJobsHistoryLimit: 3,
-        failedJobsHistoryLimit: 3,
-        jobTemplate: {
-          metadata: { labels: labels('backup') },
-          spec: {
-            backoffLimit: 2,
-            activeDeadlineSeconds: backup.deadlineSeconds,
-            template: {
-              metadata: podMetadata('backup', backup),
-              // Names are looked up as by the other Jobs.
-              spec: { ...podDefaults('backup', backup, web), restartPolicy: 'Never', ...pod() },
-            },
-          },
-        },
+    createCronJob(this, 'backup', {
+      schedule: backup.schedule,
+      deadlineSeconds: backup.deadlineSeconds,
+      template: {
+        metadata: podMetadata('backup', backup),
+        // Names are looked up as by the other Jobs.
+        spec: { ...podDefaults('backup', backup, web), restartPolicy: 'Never', ...pod() },
       },
     })
   }

@@ -6,6 +6,7 @@ import { asJson, digest, shorten } from '../template/operators.ts'
 import { create } from './create.ts'
 import type { Exactly } from '../template/structure.ts'
 import { labels, podLabelsOf } from './labels.ts'
+import { nameOf } from './names.ts'
 import { podDefaults } from './workload.ts'
 import { values } from '../values.ts'
 
@@ -54,6 +55,35 @@ export function createJob(scope: Construct, task: Task): void {
       annotations,
     },
     spec: { backoffLimit: 10, template: part },
+  })
+}
+
+interface TimedTask {
+  readonly schedule: Val<string>
+  readonly deadlineSeconds: Val<number>
+  readonly template: Exactly<k8s.PodTemplateSpec>
+}
+
+/** A program that runs to its end at certain times, and one at a time. */
+export function createCronJob(scope: Construct, component: string, task: TimedTask): void {
+  create(scope, k8s.KubeCronJob, {
+    metadata: { name: nameOf(component), labels: labels(component) },
+    spec: {
+      schedule: task.schedule,
+      timeZone: 'Etc/UTC',
+      concurrencyPolicy: 'Forbid',
+      startingDeadlineSeconds: 3600,
+      successfulJobsHistoryLimit: 3,
+      failedJobsHistoryLimit: 3,
+      jobTemplate: {
+        metadata: { labels: labels(component) },
+        spec: {
+          backoffLimit: 2,
+          activeDeadlineSeconds: task.deadlineSeconds,
+          template: task.template,
+        },
+      },
+    },
   })
 }
 

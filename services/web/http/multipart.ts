@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
-import type { BusboyInstance } from '@fastify/busboy'
+import type { BusboyConfig, BusboyInstance } from '@fastify/busboy'
 import { AppError } from '../../shared/errors.ts'
 
 const LIMITS = {
@@ -29,6 +29,7 @@ export interface MultipartForm {
   readonly files: readonly FormFile[]
 }
 
+/** How long a body may be. */
 interface Limit {
   /** Of the whole body. */
   readonly bytesMax: number
@@ -40,8 +41,8 @@ interface Limit {
  * be read, and `tooLarge`.
  */
 export async function readMultipart(request: Request, limit: Limit): Promise<MultipartForm> {
-  if (Number(request.headers.get('content-length') ?? 0) > limit.bytesMax) throw limit.tooLarge()
-  const parser = createParser(request)
+  checkLength(request, limit)
+  const parser = createFormParser(request, LIMITS)
   const fields = new URLSearchParams()
   const files: FormFile[] = []
   let problem: string | undefined
@@ -60,9 +61,7 @@ export async function readMultipart(request: Request, limit: Limit): Promise<Mul
     // A body that is cut off ends the parser as well.
     stream.on('error', () => {})
   })
-  await pipeline(readBytes(request, limit), parser).catch((thrown: unknown) => {
-    throw thrown instanceof AppError ? thrown : malformed('it is cut off or damaged')
-  })
+  await pipeline(readBytes(request, limit), parser).catch(refuseForm)
   if (problem !== undefined) throw malformed(problem)
   return { fields, files: files.filter(({ name, chunks }) => name !== '' || chunks.length > 0) }
 }
@@ -70,23 +69,39 @@ export async function readMultipart(request: Request, limit: Limit): Promise<Mul
 /** Of a part that does not say it, the parser leaves it out. */
 const orEmpty = (text: string | undefined): string => text ?? ''
 
-function createParser(request: Request): BusboyInstance {
+/** Creates what parses a form. Raises `invalid_request` where its type names no boundary. */
+export function createFormParser(request: Request, limits: BusboyConfig['limits']): BusboyInstance {
   const headers = { 'content-type': request.headers.get('content-type') ?? '' }
   try {
-    return new Busboy({ headers, limits: LIMITS })
+    return new Busboy({ headers, limits })
   } catch {
     throw malformed('its Content-Type names no boundary')
   }
 }
 
-async function* readBytes({ body }: Request, limit: Limit): AsyncGenerator<Uint8Array> {
+/** Refuses a body that says that it is too long. */
+export function checkLength({ headers }: Request, { bytesMax, tooLarge }: Limit): void {
+  if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
+}
+
+/** Reads a body up to its limit. */
+export async function* readBytes(
+  { body }: Request,
+  { bytesMax, tooLarge }: Limit,
+): AsyncGenerator<Uint8Array> {
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > limit.bytesMax) throw limit.tooLarge()
+    if (size > bytesMax) throw tooLarge()
     yield chunk
   }
 }
 
-const malformed = (why: string): AppError =>
+/** Raises what ended the reading of a form: `invalid_request` unless it says its own. */
+export function refuseForm(thrown: unknown): never {
+  throw thrown instanceof AppError ? thrown : malformed('it is cut off or damaged')
+}
+
+/** Creates the error for a form that cannot be read. */
+export const malformed = (why: string): AppError =>
   new AppError('invalid_request', `The form cannot be read: ${why}.`)

@@ -43,6 +43,14 @@ const fields = {
   }),
 }
 
+/** The field that names a set. */
+export const setField = field(v.pipe(v.string('must be a text'), v.maxLength(100, 'is too long')), {
+  label: 'Set of cases',
+  hint: 'Its name',
+  control: text({ max: 100 }),
+  example: 'Billing',
+})
+
 /** Cases of an automation that are performed together, and what is checked of each. */
 export const caseSets = resource<Automation, CaseSetFields, CaseSet, typeof fields>({
   kind: 'case_set',

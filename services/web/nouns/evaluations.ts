@@ -17,11 +17,12 @@ import * as s from '../api/openapi/parts.ts'
 import { evaluationSection } from '../console/evaluations/evaluation-section.ts'
 import { percent } from '../console/evaluations/scores-table.ts'
 import { time } from '../console/frame/parts.ts'
-import { number, text } from '../resources/controls.ts'
+import { number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
 import { factsByName, valuesByName } from './by-name.ts'
+import { setField } from './case-sets.ts'
 
 const VERSION_MAX = 2 ** 31 - 1
 const CASES_MAX = 100_000
@@ -50,12 +51,7 @@ const scores = s.document('Scores', {
 })
 
 const fields = {
-  set: field(v.pipe(v.string('must be a text'), v.maxLength(100, 'is too long')), {
-    label: 'Set of cases',
-    hint: 'Its name',
-    control: text({ max: 100 }),
-    example: 'Billing',
-  }),
+  set: setField,
   version: field(whole(1, VERSION_MAX), {
     label: 'Version that performs them',
     hint: 'Of the project of this automation, also a draft',

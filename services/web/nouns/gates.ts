@@ -13,20 +13,16 @@ import {
 } from '../../platform/evaluations/gates.ts'
 import type { Gate, GateFields } from '../../platform/evaluations/gates.ts'
 import { whole } from '../../shared/schemas.ts'
-import { number, text, tick } from '../resources/controls.ts'
+import { number, tick } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
 import { valuesByName } from './by-name.ts'
+import { setField } from './case-sets.ts'
 
 const MINUTES_MAX = 1440
 
 const fields = {
-  set: field(v.pipe(v.string('must be a text'), v.maxLength(100, 'is too long')), {
-    label: 'Set of cases',
-    hint: 'Its name',
-    control: text({ max: 100 }),
-    example: 'Billing',
-  }),
+  set: setField,
   at_least: field(whole(0, 100), {
     label: 'Of 100 cases pass at least',
     control: number({ min: 0, max: 100 }),

@@ -15,8 +15,18 @@ export interface TokenCounts {
   readonly audioOutputTokens: number
 }
 
+/** Columns of what a trace, or several, add up to. */
+export interface Sums extends TokenCounts {
+  readonly spans: number
+  readonly errorSpans: number
+  readonly llmCalls: number
+  readonly costUsd: number | null
+  readonly reportedCostUsd: number | null
+  readonly computedCostUsd: number | null
+}
+
 /** A row of `traces`, as a list reads it. */
-export interface TraceRow extends TokenCounts {
+export interface TraceRow extends Sums {
   readonly traceId: string
   readonly rootSpanId: string | null
   readonly name: string
@@ -37,12 +47,6 @@ export interface TraceRow extends TokenCounts {
   readonly userId: string | null
   readonly agents: string[]
   readonly models: string[]
-  readonly spans: number
-  readonly errorSpans: number
-  readonly llmCalls: number
-  readonly costUsd: number | null
-  readonly reportedCostUsd: number | null
-  readonly computedCostUsd: number | null
 }
 
 /** What is known of a trace beside its row. */
@@ -71,18 +75,23 @@ export function toListedTrace(row: TraceRow, { match, excerpt }: TraceTexts = {}
     user_id: row.userId,
     agents: row.agents,
     models: row.models,
-    spans: row.spans,
-    error_spans: row.errorSpans,
-    llm_calls: row.llmCalls,
-    tokens: tokensOf(row),
-    cost_usd: row.costUsd,
-    reported_cost_usd: row.reportedCostUsd,
-    computed_cost_usd: row.computedCostUsd,
+    ...sumsOf(row),
     truncated: false,
     ...(match ? { match } : {}),
     ...excerpt,
   }
 }
+
+/** What spans add up to as the API shows it. */
+export const sumsOf = (row: Sums) => ({
+  spans: row.spans,
+  error_spans: row.errorSpans,
+  llm_calls: row.llmCalls,
+  tokens: tokensOf(row),
+  cost_usd: row.costUsd,
+  reported_cost_usd: row.reportedCostUsd,
+  computed_cost_usd: row.computedCostUsd,
+})
 
 /** Tokens by kind as the API shows them. */
 export const tokensOf = (row: TokenCounts): ListedTrace['tokens'] => ({

@@ -10,8 +10,8 @@ import type { Reader } from '../reader.ts'
 import { search } from './found-attributes.ts'
 import type { SearchedFilter } from './filter-sql.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
-import { inRange, tokensOf } from './listed-trace.ts'
-import type { TokenCounts } from './listed-trace.ts'
+import { inRange, sumsOf } from './listed-trace.ts'
+import type { Sums } from './listed-trace.ts'
 import { doublingBucket, quantilesOf } from './quantiles.ts'
 import type { Fragment } from './sql-parts.ts'
 import { daysAndGaps, fromGaps, fromSums, isSummedUp } from './summed-days.ts'
@@ -83,18 +83,12 @@ function toTotals(row: Row): TraceTotals {
     error: row.error,
     running: row.running,
     incomplete: row.incomplete,
-    spans: row.spans,
-    error_spans: row.errorSpans,
-    llm_calls: row.llmCalls,
-    tokens: tokensOf(row),
-    cost_usd: row.costUsd,
-    reported_cost_usd: row.reportedCostUsd,
-    computed_cost_usd: row.computedCostUsd,
+    ...sumsOf(row),
     duration_ms: quantilesOf(ended.map((range, i) => doublingBucket(range, row.counts?.[i] ?? 0))),
   }
 }
 
-interface Row extends TokenCounts {
+interface Row extends Sums {
   /** Of the group; empty without groups. */
   readonly key: string
   readonly traces: number
@@ -102,12 +96,6 @@ interface Row extends TokenCounts {
   readonly error: number
   readonly running: number
   readonly incomplete: number
-  readonly spans: number
-  readonly errorSpans: number
-  readonly llmCalls: number
-  readonly costUsd: number | null
-  readonly reportedCostUsd: number | null
-  readonly computedCostUsd: number | null
   /** Numbers of ranges of durations, and how many traces each has. */
   readonly ranges: number[] | null
   readonly counts: number[] | null

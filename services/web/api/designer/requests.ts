@@ -37,7 +37,8 @@ export const nameBody = v.strictObject({
   name: checked(projectNameProblem, { pattern: PROJECT_NAME.source }),
 })
 
-const DEFINITION = {
+/** A definition with an agent and a task. */
+export const EXAMPLE_DEFINITION = {
   name: 'Newsletter',
   llm: { model: 'gpt-5.4-mini' },
   agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
@@ -52,7 +53,7 @@ const DEFINITION = {
 }
 /** The body with the definition of a version. */
 export const versionBody = jsonBody('VersionRequest', v.strictObject({ definition: v.unknown() }), {
-  example: { definition: DEFINITION },
+  example: { definition: EXAMPLE_DEFINITION },
   bytesMax: VERSION_BYTES_MAX,
   more: s.closed({ definition: definitionSchema }),
 })

@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import { retirementsOf, withSuccessors } from '../../../platform/connections/model-retirements.ts'
 import { createVersion } from '../../../platform/projects/project-versions.ts'
 import { definitionText } from '../../../platform/projects/proposal-answer.ts'
+import { EXAMPLE_DEFINITION } from '../../api/designer/requests.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -85,15 +86,7 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 
 /** Returns the definition that the form of a project's first version begins with. */
 const firstDefinition = ({ name }: Pick<Project, 'name'>): CrewDefinition => ({
+  ...EXAMPLE_DEFINITION,
   name,
   llm: { model: ASSISTANT_MODEL },
-  agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
-  tasks: [
-    {
-      key: 'write',
-      agent: 'editor',
-      description: 'Write a newsletter about {topic}.',
-      expected_output: '200 words',
-    },
-  ],
 })

@@ -3,12 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { Busboy } from '@fastify/busboy'
-import type { BusboyInstance } from '@fastify/busboy'
 import { SOURCE_BYTES_MAX, sourceTooLarge } from '../../../platform/crews/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { limitConcurrency } from '../../http/limit-concurrency.ts'
+import {
+  checkLength,
+  createFormParser,
+  malformed,
+  readBytes,
+  refuseForm,
+} from '../../http/multipart.ts'
 
 /** Each takes as much room on the disk as an archive may have. */
 const UPLOADS = {
@@ -91,15 +96,23 @@ function checkType(request: Request): void {
 
 async function save(request: Request, path: string): Promise<ReceivedSource> {
   const isForm = mediaType(request) === 'multipart/form-data'
-  const bytesMax = isForm ? FORM_BYTES_MAX : SOURCE_BYTES_MAX
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw sourceTooLarge()
-  if (isForm) return saveForm(request, path)
-  await pipeline(readBytes(request, bytesMax), createWriteStream(path))
+  const limit = {
+    bytesMax: isForm ? FORM_BYTES_MAX : SOURCE_BYTES_MAX,
+    tooLarge: sourceTooLarge,
+  }
+  checkLength(request, limit)
+  const bytes = readBytes(request, limit)
+  if (isForm) return saveForm(request, bytes, path)
+  await pipeline(bytes, createWriteStream(path))
   return { path, name: 'source', fields: new URLSearchParams() }
 }
 
-async function saveForm(request: Request, path: string): Promise<ReceivedSource> {
-  const parser = createParser(request)
+async function saveForm(
+  request: Request,
+  bytes: AsyncIterable<Uint8Array>,
+  path: string,
+): Promise<ReceivedSource> {
+  const parser = createFormParser(request, LIMITS)
   const fields = new URLSearchParams()
   let saving: Promise<string> | undefined
   let problem: string | undefined
@@ -114,9 +127,7 @@ async function saveForm(request: Request, path: string): Promise<ReceivedSource>
     saving = pipeline(stream, createWriteStream(path)).then(() => filename)
     saving.catch(() => {})
   })
-  await pipeline(readBytes(request, FORM_BYTES_MAX), parser).catch((thrown: unknown) => {
-    throw thrown instanceof AppError ? thrown : malformed('it is cut off or damaged')
-  })
+  await pipeline(bytes, parser).catch(refuseForm)
   if (problem !== undefined) throw malformed(problem)
   if (!saving) throw malformed(`it has no file in a field "${SOURCE_FIELD}"`)
   return {
@@ -125,24 +136,3 @@ async function saveForm(request: Request, path: string): Promise<ReceivedSource>
     fields,
   }
 }
-
-function createParser(request: Request): BusboyInstance {
-  const headers = { 'content-type': request.headers.get('content-type') ?? '' }
-  try {
-    return new Busboy({ headers, limits: LIMITS })
-  } catch {
-    throw malformed('its Content-Type names no boundary')
-  }
-}
-
-async function* readBytes({ body }: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.byteLength
-    if (size > bytesMax) throw sourceTooLarge()
-    yield chunk
-  }
-}
-
-const malformed = (why: string): AppError =>
-  new AppError('invalid_request', `The form cannot be read: ${why}.`)

@@ -4,6 +4,7 @@ import type { BusboyInstance } from '@fastify/busboy'
 import { TOOL_BYTES_MAX, tooLarge } from '../../../platform/tools/tool-uploads.ts'
 import { AppError, toError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
+import { checkLength, readBytes } from '../../http/multipart.ts'
 
 /** The fields that are read. Others, such as a long description, are skipped. */
 const FIELDS: ReadonlySet<string> = new Set([
@@ -27,7 +28,7 @@ const LIMITS = {
   headerSize: 8192,
 }
 /** Beside the file there are long descriptions, signatures, attestations. */
-const BODY_BYTES_MAX = TOOL_BYTES_MAX + 4 * 1024 * 1024
+const LIMIT = { bytesMax: TOOL_BYTES_MAX + 4 * 1024 * 1024, tooLarge }
 
 /** The file of an upload, while it arrives. */
 interface UploadedFile {
@@ -60,7 +61,7 @@ export async function readUpload<Result>(
     // Nothing more is read for nobody.
     using.catch((thrown: unknown) => stop.abort(thrown))
   })
-  const parsed = pipeline(readBytes(request), parser, { signal: stop.signal }).catch(refuse)
+  const parsed = pipeline(readBytes(request, LIMIT), parser, { signal: stop.signal }).catch(refuse)
   try {
     await parsed
   } catch (thrown) {
@@ -77,7 +78,7 @@ function createParser(request: Request): BusboyInstance {
   if (mediaType(request) !== 'multipart/form-data') {
     throw new AppError('unsupported_media_type', 'Send the upload as multipart/form-data.')
   }
-  if (Number(request.headers.get('content-length') ?? 0) > BODY_BYTES_MAX) throw tooLarge()
+  checkLength(request, LIMIT)
   const headers = { 'content-type': request.headers.get('content-type') ?? '' }
   try {
     return new Busboy({ headers, limits: LIMITS, preservePath: true })
@@ -99,15 +100,6 @@ function collectFields(parser: BusboyInstance): () => UploadFields {
   return () => {
     if (problem !== undefined) throw malformed(problem)
     return fields
-  }
-}
-
-async function* readBytes({ body }: Request): AsyncGenerator<Uint8Array> {
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.byteLength
-    if (size > BODY_BYTES_MAX) throw tooLarge()
-    yield chunk
   }
 }
 
