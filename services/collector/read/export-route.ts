@@ -1,12 +1,11 @@
 import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
-import { AppError } from '../../shared/errors.ts'
 import type { ReadEnv } from './admit-read.ts'
 import { toByteStream } from '../../shared/http/byte-stream.ts'
 import { invalid, name, readParameters, time } from './read-query.ts'
 import { exportLines, readExportCursor } from './span-export.ts'
 import type { ExportQuery } from './span-export.ts'
-import { startingWith } from './starting-with.ts'
+import { createPlaces, startingWith } from './starting-with.ts'
 
 /** The parts of answers that last. */
 export interface LongAnswerDeps {
@@ -34,17 +33,11 @@ const LONGEST_MS = 3_600_000
 
 /** Adds `/export`, which streams the spans of a range of time. */
 export function addExport(app: Hono<ReadEnv>, deps: LongAnswerDeps): void {
-  let open = 0
+  const inPlace = createPlaces(EXPORTS, 'Other exports are under way; try again.')
   app.get('/export', async (c) => {
     c.set('view', 'export')
     const query = readExportQuery(new URL(c.req.url).searchParams)
-    if (open >= EXPORTS) throw tooMany()
-    open++
-    const onEnd = (): void => void open--
-    return send(c, query, { ...deps, onEnd }).catch((thrown: unknown) => {
-      onEnd()
-      throw thrown
-    })
+    return inPlace((onEnd) => send(c, query, { ...deps, onEnd }))
   })
 }
 
@@ -58,11 +51,6 @@ function readExportQuery(parameters: URLSearchParams): ExportQuery {
   }
   return { ...rest, until, after: cursor }
 }
-
-const tooMany = (): AppError =>
-  new AppError('unavailable', 'Other exports are under way; try again.', {
-    headers: { 'retry-after': '5' },
-  })
 
 /** Ends without its last line when the token does, or the collector. */
 async function send(

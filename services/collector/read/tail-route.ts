@@ -1,12 +1,11 @@
 import type { Context, Hono } from 'hono'
 import * as v from 'valibot'
-import { AppError } from '../../shared/errors.ts'
 import type { ReadEnv } from './admit-read.ts'
 import { toByteStream } from '../../shared/http/byte-stream.ts'
 import { wrongCursor, isInt8 } from './span-cursor.ts'
 import type { LongAnswerDeps } from './export-route.ts'
 import { name, readParameters } from './read-query.ts'
-import { startingWith } from './starting-with.ts'
+import { createPlaces, startingWith } from './starting-with.ts'
 import { tailEvents } from './tail.ts'
 import type { TailQuery } from './tail.ts'
 
@@ -21,25 +20,14 @@ const LONGEST_MS = 1_800_000
 
 /** Adds `/tail`, which tells of traces as they change. */
 export function addTail(app: Hono<ReadEnv>, deps: LongAnswerDeps): void {
-  let open = 0
+  const inPlace = createPlaces(TAILS, `There are ${TAILS} tails already; try again.`)
   app.get('/tail', async (c) => {
     c.set('view', 'tail')
     const after = readLastEvent(c.req.header('last-event-id'))
     const filters = readParameters(tailParameters, new URL(c.req.url).searchParams)
-    if (open >= TAILS) throw tooMany()
-    open++
-    const onEnd = (): void => void open--
-    return send(c, { ...filters, after }, { ...deps, onEnd }).catch((thrown: unknown) => {
-      onEnd()
-      throw thrown
-    })
+    return inPlace((onEnd) => send(c, { ...filters, after }, { ...deps, onEnd }))
   })
 }
-
-const tooMany = (): AppError =>
-  new AppError('unavailable', `There are ${TAILS} tails already; try again.`, {
-    headers: { 'retry-after': '5' },
-  })
 
 /** An empty one is what a browser sends that has seen no event. */
 function readLastEvent(id: string | undefined): bigint | undefined {
