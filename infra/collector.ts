@@ -17,6 +17,7 @@ import { env, setWhen, unset } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
 import type { WorkScaling } from './kit/keda.ts'
 import { healthProbes } from './kit/probes.ts'
+import { proofEnv } from './kit/proof.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
 import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
@@ -147,9 +148,12 @@ const certificate = {
   }),
 }
 
-/** The operator's own expressions, as a file. */
+const { citus } = collector
 const { redact } = collector.config
+
+/** The operator's own expressions, as a file. */
 const EXPRESSIONS_PATH = '/etc/redaction'
+const EXPRESSIONS_FILE = `${EXPRESSIONS_PATH}/expressions`
 const expressionsVolume = when<k8s.Volume>(isSet(redact.expressionsSecret), {
   name: 'redaction',
   secret: { secretName: redact.expressionsSecret },
@@ -163,11 +167,10 @@ const expressionsMount = when<k8s.VolumeMount>(isSet(redact.expressionsSecret), 
 /** Holds while traces are in the chart's own PostgreSQL. */
 const isInCluster = all(postgres.enabled, not(hasOwnTraceServer))
 
-const { citus } = collector
-
 /** The variables that the service and its migration have in common. */
 const common = {
   ...collectorDatabaseEnv,
+  ...proofEnv(),
   LOG_LEVEL: envVars.LOG_LEVEL,
   COLLECTOR_JWT_SECRET: fromSecret('COLLECTOR_JWT_SECRET'),
   HOST: unset,
@@ -285,10 +288,7 @@ const receiver = () => ({
     }),
     COLLECTOR_REQUIRE_SCOPES: pick(collector.config.requireScopes, 'true', 'false'),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
-    COLLECTOR_REDACT_FILE: setWhen(
-      isSet(redact.expressionsSecret),
-      `${EXPRESSIONS_PATH}/expressions`,
-    ),
+    COLLECTOR_REDACT_FILE: setWhen(isSet(redact.expressionsSecret), EXPRESSIONS_FILE),
     COLLECTOR_REDACT_HASH_KEY: setWhen(isSet(redact.hashKeySecret), {
       valueFrom: { secretKeyRef: { name: redact.hashKeySecret, key: 'hashKey' } },
     }),

@@ -11,6 +11,7 @@ import { databasePodPullSecrets, platformImage, platformVersion, runs } from './
 import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
+import { proofEnv } from './kit/proof.ts'
 import { initResources } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
@@ -95,6 +96,7 @@ const pod = () => ({
       env: env<ConfigurationEnv>({
         ...databaseEnv('configuration'),
         LOG_LEVEL: envVars.LOG_LEVEL,
+        ...proofEnv(),
         DATABASE_WAIT_SECONDS: unset,
         PLATFORM_URL: addressOf({ from: 'configuration', to: 'web' }),
         PLATFORM_VERSION: platformVersion,

@@ -11,6 +11,7 @@ import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { nameOf, release } from './kit/names.ts'
 import { proxyEnv } from './kit/proxy.ts'
+import { proofEnv } from './kit/proof.ts'
 import { initResources } from './kit/resources.ts'
 import { noOauthEncryptionKey, secretKeyBase, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
@@ -147,6 +148,7 @@ const installing = ({ name, task }: Installed) => ({
   envFrom: extraEnvVars.from(),
   env: env<TasksEnv & SealingKeysEnv & ClusterCrewEnv>({
     ...databaseEnv('crews'),
+    ...proofEnv(),
     LOG_LEVEL: envVars.LOG_LEVEL,
     ...proxyEnv(),
     ...secretKeyBase(),

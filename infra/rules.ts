@@ -88,6 +88,11 @@ export const rules: readonly Rule[] = [
     backup.enabled,
     not(isSet(backup.passphraseSecret)),
   ),
+  refuse(
+    'upgrade.proofKey is required while upgrade.requireProof is true',
+    values.upgrade.requireProof,
+    not(isSet(values.upgrade.proofKey)),
+  ),
   needs(['backup.s3.bucket', backup.s3.bucket], ['backup.s3.endpoint', backup.s3.endpoint]),
   needs(
     ['backup.s3.bucket', backup.s3.bucket],

@@ -7,6 +7,7 @@ import { env, unset } from './kit/env.ts'
 import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { nameOf } from './kit/names.ts'
+import { proofEnv } from './kit/proof.ts'
 import { initResources } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
@@ -48,6 +49,7 @@ const pod = () => ({
       env: env<TasksEnv>({
         ...databaseEnv('setup'),
         LOG_LEVEL: envVars.LOG_LEVEL,
+        ...proofEnv(),
         DATABASE_WAIT_SECONDS: unset,
       }),
       resources: initResources(),

@@ -14,10 +14,12 @@ import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
 import { objects } from './values/objects.ts'
 import { outgoing } from './values/outgoing.ts'
+import { runs } from './values/runs.ts'
 import { tools } from './values/tools.ts'
 import { secretKeyRefs, secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
 import { traceDatabases } from './values/trace-databases.ts'
+import { upgrade } from './values/upgrade.ts'
 import { disruption, endingWorkload, openService, service, workload } from './values/workload.ts'
 
 /** As `COLLECTOR_REDACT` takes it. */
@@ -122,12 +124,7 @@ export const schema = {
     service: openService,
   }),
 
-  runs: group('The runs of automations.', {
-    retentionDays: integer(90, 'Days for which runs that ended are kept, with their progress.', {
-      min: 1,
-      max: 36_500,
-    }),
-  }),
+  runs,
 
   limits,
 
@@ -136,6 +133,8 @@ export const schema = {
   audit,
 
   backup,
+
+  upgrade,
 
   worker: group('Worker: runs the automations.', {
     replicaCount: type.replicas('worker'),

@@ -10,6 +10,7 @@ import { values } from '../values.ts'
 import { instead } from '../template/given.ts'
 import { caMounts } from './ca-bundle.ts'
 import { env, unset } from './env.ts'
+import { proofEnv } from './proof.ts'
 import { initResources } from './resources.ts'
 
 const { envVars } = values
@@ -29,6 +30,7 @@ const migrateMain = (
   env: env<TasksEnv & SealingKeysEnv>({
     ...databaseEnv(client),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proofEnv(),
     DATABASE_WAIT_SECONDS: unset,
     ...sealingKeys,
   }),

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
+import { proofEnv } from '../shared/postgres/upgrade-proof.ts'
 import { flag, integer, logLevel, optional, quantity, readEnv, text } from '../shared/env.ts'
 import type { EnvOf, EnvSource } from '../shared/env.ts'
 import { oneOf } from '../shared/schemas.ts'
@@ -49,6 +50,7 @@ export const collectorEnv = v.object({
    */
   COLLECTOR_CREATE_DATABASE: v.optional(flag(), 'false'),
   ...ddlEnv,
+  ...proofEnv,
   /** A streaming replica of the database, which the read API asks instead of it. */
   COLLECTOR_READ_DATABASE_URL: optional(postgresUrl),
   /** Connections that write at the same time. */

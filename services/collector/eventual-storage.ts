@@ -127,7 +127,7 @@ async function openStorage(
   const { config, log, now, clock, metrics, health, memory, redaction } = options
   const ddl = ddlAddress(config)
   const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distribute } = config
-  const wanted = { address: ddl, createDatabase, distribute, timeoutMs: 0, log }
+  const wanted = { address: ddl, createDatabase, distribute, proof: config, timeoutMs: 0, log }
   const version = await prepareSchema(wanted)
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(ddl, { name: 'collector', max: 2 })

@@ -10,6 +10,8 @@ import { AppError, toError } from '../shared/errors.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/postgres/migrate.ts'
+import { proofEnv, requireProof } from '../shared/postgres/upgrade-proof.ts'
+import type { ProofConfig } from '../shared/postgres/upgrade-proof.ts'
 import { explain } from '../shared/run.ts'
 import { waitForDatabase } from '../shared/postgres/wait-for-database.ts'
 import { ddlAddress, ddlEnv } from './store/ddl-address.ts'
@@ -30,6 +32,8 @@ interface SchemaOptions {
   /** Spread the spans over the nodes of Citus. */
   readonly distribute: boolean
   readonly timeoutMs: number
+  /** What is asked of verdicts of upgrades. @default nothing */
+  readonly proof?: ProofConfig
   readonly log: Log
 }
 
@@ -43,6 +47,10 @@ export async function prepareSchema(options: SchemaOptions): Promise<number> {
   const sql = connectDatabase(address, { name: 'collector-migrate', max: 1 })
   try {
     await refuseMainDatabase(sql, address)
+    if (options.proof) {
+      const demand = { config: options.proof, database: 'collector', log } as const
+      await requireProof(sql, MIGRATIONS, demand)
+    }
     const version = await migrate(sql, MIGRATIONS, log)
     if (options.distribute) await distribute(sql, log)
     return version
@@ -87,6 +95,7 @@ async function createMissing(address: DatabaseAddress): Promise<void> {
 const migrateEnv = v.object({
   ...databaseEnv,
   ...ddlEnv,
+  ...proofEnv,
   LOG_LEVEL: logLevel,
   COLLECTOR_CREATE_DATABASE: v.optional(flag(), 'false'),
 })
@@ -101,7 +110,7 @@ export async function runMigration(source: EnvSource): Promise<void> {
     const log = createLog({ name: 'collector-migrate', level: env.LOG_LEVEL })
     const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distributes } = env
     const options = { createDatabase, distribute: distributes, timeoutMs: WAIT_MS, log }
-    const version = await prepareSchema({ ...options, address: ddlAddress(env) })
+    const version = await prepareSchema({ ...options, proof: env, address: ddlAddress(env) })
     log.info({ version }, 'the schema is up to date')
   } catch (thrown) {
     process.stderr.write(`${explain(thrown)}\n`)

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proofEnv } from '../shared/postgres/upgrade-proof.ts'
 import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 
 /** The variables of the tasks on the main database. */
@@ -13,6 +14,7 @@ export const tasksEnv = v.object({
    * @default 300 for tasks that Jobs run, 5 for those of people
    */
   DATABASE_WAIT_SECONDS: optional(integer(0, 3600)),
+  ...proofEnv,
 })
 
 /**

@@ -63,7 +63,7 @@ function useDatabase(source: EnvSource, use: (sql: Database) => Promise<void>): 
   const env = readEnv(tasksEnv, source)
   const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
   const waitMs = (env.DATABASE_WAIT_SECONDS ?? WAIT_SECONDS) * 1000
-  return withMigratedDatabase({ address: databaseAddress(env), waitMs, log }, use)
+  return withMigratedDatabase({ address: databaseAddress(env), waitMs, config: env, log }, use)
 }
 
 /**

@@ -208,7 +208,7 @@ async function useDatabase({ source, args, waitSeconds, use }: DatabaseUse): Ret
   const env = readEnv(tasksEnv, source)
   const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
   const waitMs = (env.DATABASE_WAIT_SECONDS ?? waitSeconds ?? JOB_WAIT_SECONDS) * 1000
-  const database = { address: databaseAddress(env), waitMs, log }
+  const database = { address: databaseAddress(env), waitMs, config: env, log }
   return withMigratedDatabase(database, (sql) => use(sql, log, args))
 }
 

@@ -4,7 +4,6 @@ import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import {
   consistencySchema,
-  publicKeySchema,
   receiptSchema,
   saltedHash,
   signedHeadSchema,
@@ -12,6 +11,7 @@ import {
 import type { Receipt, TreeHead } from '../platform/receipts/receipt-documents.ts'
 import { checkConsistency, checkReceipt } from '../platform/receipts/verify-receipt.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import { publicKeySchema } from '../shared/signed-documents.ts'
 import { guarded, refusalWith } from './resources/options.ts'
 import type { Output } from './resources/apply-files.ts'
 

@@ -274,6 +274,7 @@ const REFERENCED = {
     Object.keys(schema.secretKeyRefs.shape).map((key) => [key, { name: 'mine' }]),
   ),
 }
+const PROOF = { requireProof: true, proofKey: `302a300506032b6570032100${'0f'.repeat(32)}` }
 const BACKUP = { backup: { enabled: true, passphraseSecret: 'passphrase' } }
 const S3 = { bucket: 'backups', endpoint: 'https://s3.example.com', credentialsSecret: 'bucket' }
 const DEFAULTS = {}
@@ -286,6 +287,8 @@ const BASES = [
   { global: { caBundle: { secret: 'ca' } } },
   BACKUP,
   { backup: { passphraseSecret: 'passphrase' } },
+  { upgrade: PROOF },
+  { upgrade: { proofKey: PROOF.proofKey } },
   { configuration: { existingConfigMap: 'settings' } },
   { backup: { ...BACKUP.backup, s3: S3 } },
   { backup: { s3: S3 }, collector: { archive: { enabled: true } } },
@@ -390,6 +393,7 @@ describe('every value matters (npm run test:long: of each component)', () => {
     if (field.words) return field.words.filter((word) => word !== field.default)
     if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
     if (path.endsWith('.digest')) return [`sha256:${'f'.repeat(64)}`]
+    if (path.endsWith('.proofKey')) return [PROOF.proofKey.replaceAll('0f', '0e')]
     return [
       'flipped',
       'openid flipped',

@@ -227,6 +227,12 @@ spec:
         {{- include "platform.databasePassword" . | nindent 8 }}
         - name: LOG_LEVEL
           value: {{ .Values.envVars.LOG_LEVEL | quote }}
+        {{- if .Values.upgrade.requireProof }}
+        - name: UPGRADE_PROOF_KEY
+          value: {{ .Values.upgrade.proofKey | quote }}
+        - name: UPGRADE_PROOF_DAYS
+          value: {{ .Values.upgrade.proofDays | quote }}
+        {{- end }}
         - name: PLATFORM_URL
           value: http://{{ include "platform.fullname" . }}-web:{{ .Values.web.servicePort }}
         - name: PLATFORM_VERSION
@@ -285,6 +291,12 @@ Installs a crew, and follows it until it is online.
   env:
     {{- include "platform.databaseEnv" .context | nindent 4 }}
     {{- include "platform.databasePassword" .context | nindent 4 }}
+    {{- if .context.Values.upgrade.requireProof }}
+    - name: UPGRADE_PROOF_KEY
+      value: {{ .context.Values.upgrade.proofKey | quote }}
+    - name: UPGRADE_PROOF_DAYS
+      value: {{ .context.Values.upgrade.proofDays | quote }}
+    {{- end }}
     - name: LOG_LEVEL
       value: {{ .context.Values.envVars.LOG_LEVEL | quote }}
     {{- include "platform.proxyEnv" .context | nindent 4 }}
@@ -761,6 +773,12 @@ spec:
         {{- include "platform.databasePassword" . | nindent 8 }}
         - name: LOG_LEVEL
           value: {{ .Values.envVars.LOG_LEVEL | quote }}
+        {{- if .Values.upgrade.requireProof }}
+        - name: UPGRADE_PROOF_KEY
+          value: {{ .Values.upgrade.proofKey | quote }}
+        - name: UPGRADE_PROOF_DAYS
+          value: {{ .Values.upgrade.proofDays | quote }}
+        {{- end }}
         {{- include "platform.nodeEnv" . | nindent 8 }}
       resources:
         {{- include "platform.initResources" . | nindent 8 }}

@@ -1,7 +1,7 @@
-import { createHmac, createPublicKey, sign, verify } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../shared/canonical-json.ts'
+import { publicKeySchema, signatureSchema as signature } from '../../shared/signed-documents.ts'
 import { sha256 } from './merkle-tree.ts'
 
 /** The deepest tree whose size is a number of JSON. */
@@ -11,11 +11,8 @@ const KEYS_MAX = 1000
 /** One form only: other digits for the same bytes would be another file. */
 const hex = (bytes: number) => v.pipe(v.string(), v.regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`)))
 const hash = hex(32)
-const signature = hex(64)
 const size = v.pipe(v.number(), v.safeInteger(), v.minValue(1))
 const moment = v.pipe(v.string(), v.isoTimestamp())
-/** Parses a public key of Ed25519: SubjectPublicKeyInfo in hexadecimal digits. */
-export const publicKeySchema = v.pipe(v.string(), v.regex(/^302a300506032b6570032100[0-9a-f]{64}$/))
 
 const treeHead = v.strictObject({
   format: v.literal('crew-platform-tree-head/1'),
@@ -93,13 +90,3 @@ export const digestOf = (document: unknown): string =>
 
 /** Returns the name of a public key in heads. */
 export const keyId = (spki: string): string => sha256(Buffer.from(spki, 'hex')).toString('hex')
-
-/** Signs a document in canonical JSON with Ed25519. */
-export const signDocument = (document: unknown, key: KeyObject): string =>
-  sign(null, Buffer.from(canonicalJson(document)), key).toString('hex')
-
-/** Returns true when the signature of a document is that of a key. */
-export function isSignedWith(document: unknown, signed: string, spki: string): boolean {
-  const key = createPublicKey({ key: Buffer.from(spki, 'hex'), format: 'der', type: 'spki' })
-  return verify(null, Buffer.from(canonicalJson(document)), key, Buffer.from(signed, 'hex'))
-}

@@ -2,8 +2,8 @@ import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { canonicalJson } from '../../shared/canonical-json.ts'
 import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
+import { signDocument } from '../../shared/signed-documents.ts'
 import { createVault } from '../../shared/vault.ts'
-import { signDocument } from './receipt-documents.ts'
 import type { StatedKey } from './receipt-documents.ts'
 
 /** The operator's key that seals the one that signs, and the one before. */

@@ -1,7 +1,8 @@
 import { canonicalJson } from '../../shared/canonical-json.ts'
+import { isSignedWith } from '../../shared/signed-documents.ts'
 import { hashLeaf, isConsistent, rootOfInclusion } from './merkle-tree.ts'
 import type { Tree } from './merkle-tree.ts'
-import { isSignedWith, keyId, saltedHash } from './receipt-documents.ts'
+import { keyId, saltedHash } from './receipt-documents.ts'
 import type { Consistency, Receipt, SignedHead, StatedKey, TreeHead } from './receipt-documents.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'hex')

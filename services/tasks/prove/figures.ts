@@ -104,6 +104,14 @@ export interface DatabaseFigures {
   } | null
 }
 
+/** What the programs of the release before did on the migrated copies. */
+interface FormerFigures {
+  /** What tells their schema of a database from others, by the name of the database. */
+  readonly schemas: Readonly<Record<string, string>>
+  /** What they were asked, such as `GET /health`. */
+  readonly tried: readonly string[]
+}
+
 /** What is allowed. */
 export interface Limits {
   readonly lockMs: number
@@ -120,5 +128,7 @@ export interface Verdict {
   readonly backup: { readonly name: string; readonly createdAt: string; readonly ageHours: number }
   readonly limits: Limits
   readonly databases: readonly DatabaseFigures[]
+  /** The programs of before, tried on the copies; null: they were not given. */
+  readonly formerPrograms: FormerFigures | null
   readonly reasons: readonly Reason[]
 }

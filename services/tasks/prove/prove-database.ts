@@ -187,7 +187,8 @@ async function askForRoom(sql: Database): Promise<number | null> {
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`
 
-async function use<Result>(
+/** Opens a database for one use. */
+export async function use<Result>(
   address: DatabaseAddress,
   ask: (sql: Database) => Promise<Result>,
 ): Promise<Result> {

@@ -62,6 +62,7 @@ export async function proveUpgrade(plan: ProofPlan): Promise<Verdict> {
     },
     limits,
     databases: figures,
+    formerPrograms: null,
     reasons,
   }
 }

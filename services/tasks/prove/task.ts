@@ -5,11 +5,14 @@ import { parseArgs } from 'node:util'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { createLog } from '../../shared/log.ts'
+import { recordVerdict, requirePlaceForVerdicts } from '../../shared/postgres/upgrade-proof.ts'
 import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { readParts } from '../backup/parts.ts'
+import type { Passphrase } from '../backup/sealed-file.ts'
 import { guarded, refusalWith } from '../resources/options.ts'
+import { use } from './prove-database.ts'
 import { proveUpgrade } from './prove-upgrade.ts'
-import { isSignedVerdict, renderVerdict, signVerdict } from './verdict.ts'
+import { isSignedVerdict, renderVerdict, signVerdict, verdictKey } from './verdict.ts'
 
 const USAGE = `Usage: npm run task -- upgrade:prove [options]
 
@@ -26,7 +29,10 @@ are those of backup:create; the user of the database needs CREATEDB.
   --free-gib GIB     the room on the volume of the server, where it does not say it itself
   --json             print the signed verdict as one line of JSON
   --out FILE         write the signed verdict to a file, too
-  --check FILE       only say whether a verdict is signed with this passphrase, and unchanged
+  --record           keep the signed verdict in the databases, where upgrade.requireProof asks
+  --check FILE       only say whether a verdict is signed with this passphrase, and unchanged;
+                     with --record, keep it
+  --print-key        only print the public key of the verdicts, for upgrade.proofKey
   --help             print this
 
 Exit code: 0 when it is proven, or nothing is pending; 2 when it is refused, with the reasons, or a
@@ -42,7 +48,9 @@ const OPTIONS = {
   'free-gib': { type: 'string' },
   json: { type: 'boolean', default: false },
   out: { type: 'string' },
+  record: { type: 'boolean', default: false },
   check: { type: 'string' },
+  'print-key': { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const
 
@@ -55,28 +63,56 @@ export const PROVE_TASK = {
   async run(source: EnvSource, args: readonly string[]): Promise<number> {
     const request = readArguments(args)
     if (request === undefined) return print(USAGE)
-    const { archive, databases, config } = readParts(source)
-    const { stderr: destination } = process
-    const log = createLog({ name: 'upgrade', level: config.LOG_LEVEL, destination })
-    const { passphrase } = archive
-    if (request.check !== undefined) {
-      const holds = await isSignedVerdict(await readDocument(request.check), passphrase)
-      print(`${request.check} is ${holds ? '' : 'not '}a verdict signed with this passphrase\n`)
-      return holds ? 0 : REFUSED
-    }
-    if (request.out !== undefined) await checkWritable(request.out)
-    const timeoutMs = config.DATABASE_WAIT_SECONDS * 1000
-    const { backup, only, limits, freeBytes } = request
-    for (const { name, address } of databases) {
-      if (only === undefined || name === only) await waitForDatabase(address, { timeoutMs, log })
-    }
-    const plan = { archive, backup, databases, only, limits, freeBytes, log }
-    const document = await signVerdict(await proveUpgrade(plan), passphrase)
-    const json = `${JSON.stringify(document)}\n`
-    print(request.json ? json : renderVerdict(document))
-    if (request.out !== undefined) await writeFile(request.out, json, { mode: 0o600 })
-    return document.verdict.verdict === 'refused' ? REFUSED : 0
+    const parts = readParts(source)
+    const { passphrase } = parts.archive
+    if (request.isKeyAsked) return print(`${await verdictKey(passphrase)}\n`)
+    const { only } = request
+    const wanted = parts.databases.filter(({ name }) => only === undefined || name === only)
+    return request.check === undefined
+      ? prove(request, parts, wanted)
+      : check(request.check, passphrase, request.isRecorded ? wanted : [])
   },
+}
+
+type Parts = ReturnType<typeof readParts>
+
+async function prove(
+  { backup, only, limits, freeBytes, ...request }: Request,
+  { archive, databases, config }: Parts,
+  wanted: Parts['databases'],
+): Promise<number> {
+  const { stderr: destination } = process
+  const log = createLog({ name: 'upgrade', level: config.LOG_LEVEL, destination })
+  if (request.out !== undefined) await checkWritable(request.out)
+  const timeoutMs = config.DATABASE_WAIT_SECONDS * 1000
+  for (const { name, address } of wanted) {
+    await waitForDatabase(address, { timeoutMs, log })
+    if (request.isRecorded) await use(address, (sql) => requirePlaceForVerdicts(sql, name))
+  }
+  const plan = { archive, backup, databases, only, limits, freeBytes, log }
+  const document = await signVerdict(await proveUpgrade(plan), archive.passphrase)
+  const json = `${JSON.stringify(document)}\n`
+  print(request.json ? json : renderVerdict(document))
+  if (request.out !== undefined) await writeFile(request.out, json, { mode: 0o600 })
+  if (request.isRecorded) await record(document, wanted)
+  return document.verdict.verdict === 'refused' ? REFUSED : 0
+}
+
+async function check(file: string, by: Passphrase, keepIn: Parts['databases']): Promise<number> {
+  const document = await readDocument(file)
+  const holds = await isSignedVerdict(document, by)
+  if (holds) await record(document, keepIn)
+  print(`${file} is ${holds ? '' : 'not '}a verdict signed with this passphrase\n`)
+  return holds ? 0 : REFUSED
+}
+
+async function record(document: unknown, databases: Parts['databases']): Promise<void> {
+  for (const { name, address } of databases) {
+    await use(address, async (sql) => {
+      await requirePlaceForVerdicts(sql, name)
+      await recordVerdict(sql, document)
+    })
+  }
 }
 
 function print(text: string): 0 {
@@ -88,7 +124,7 @@ const wrong = refusalWith(USAGE)
 
 function readArguments(args: readonly string[]) {
   const { values } = guarded(wrong, () => parseArgs({ args: [...args], options: OPTIONS }))
-  const { help, json, out, check, backup } = values
+  const { help, json, out, check, backup, record: isRecorded, 'print-key': isKeyAsked } = values
   if (help) return undefined
   const only = (['main', 'collector'] as const).find((name) => name === values.only)
   if (only === undefined && values.only !== undefined) {
@@ -101,8 +137,10 @@ function readArguments(args: readonly string[]) {
   }
   const gib = values['free-gib']
   const freeBytes = gib === undefined ? undefined : readNumber('free-gib', gib, 1e6) * 2 ** 30
-  return { backup, only, json, out, check, limits, freeBytes }
+  return { backup, only, json, out, check, isRecorded, isKeyAsked, limits, freeBytes }
 }
+
+type Request = NonNullable<ReturnType<typeof readArguments>>
 
 function readNumber(name: string, given: string, most: number): number {
   const number = /^\d{1,7}$/.test(given) ? Number(given) : Infinity

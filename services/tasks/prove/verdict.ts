@@ -4,8 +4,9 @@ import * as v from 'valibot'
 import {
   isSignedWith,
   publicKeySchema,
+  signatureSchema,
   signDocument,
-} from '../../platform/receipts/receipt-documents.ts'
+} from '../../shared/signed-documents.ts'
 import type { Passphrase } from '../backup/sealed-file.ts'
 import type { DatabaseFigures, MigrationFigures, Verdict } from './figures.ts'
 import { seconds, strongestOf } from './judge.ts'
@@ -27,15 +28,18 @@ export async function signVerdict(verdict: Verdict, by: Passphrase): Promise<Sig
 const signed = v.strictObject({
   verdict: v.looseObject({ format: v.literal('crew-platform-upgrade-verdict/1') }),
   key: publicKeySchema,
-  signature: v.pipe(v.string(), v.regex(/^[0-9a-f]{128}$/)),
+  signature: signatureSchema,
 })
 
 /** Returns true for a signed verdict, unchanged, of those who have the passphrase. */
 export async function isSignedVerdict(document: unknown, by: Passphrase): Promise<boolean> {
   const { success, output } = v.safeParse(signed, document)
-  const key = publicOf(await keyOf(by))
+  const key = await verdictKey(by)
   return success && output.key === key && isSignedWith(output.verdict, output.signature, key)
 }
+
+/** Returns the public key of the verdicts, which derives from the passphrase. */
+export const verdictKey = async (by: Passphrase): Promise<string> => publicOf(await keyOf(by))
 
 const LABEL = 'crew-platform upgrade verdict'
 /** 64 MiB of memory: the public key tells who guesses no more than a backup does. */

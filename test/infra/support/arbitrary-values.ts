@@ -214,7 +214,7 @@ function matching(pattern: RegExp): fc.Arbitrary<string> {
 }
 
 function textsFor(pattern: RegExp): fc.Arbitrary<string> {
-  const texts = fc.stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 72 })
+  const texts = fc.stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 96 })
   return fc.constantFrom(...fc.sample(texts, { numRuns: 50, seed: 1 }))
 }
 

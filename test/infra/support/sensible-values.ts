@@ -151,7 +151,8 @@ function completeDatabase({
     postgres.collectorDatabase = `${envVars.DB_NAME.slice(0, 50)}_traces`
 }
 
-function completeBackup({ backup }: Mutable<Values>): void {
+function completeBackup({ backup, upgrade }: Mutable<Values>): void {
+  upgrade.proofKey ||= `302a300506032b6570032100${'0f'.repeat(32)}`
   backup.passphraseSecret ||= 'passphrase'
   backup.s3.endpoint ||= 'https://s3.example.com'
   backup.s3.credentialsSecret ||= 'bucket'
