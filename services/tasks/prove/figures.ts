@@ -79,7 +79,7 @@ export interface TableFigures {
 
 /** Why a migration is refused. */
 export interface Reason {
-  readonly kind: 'failed' | 'lock' | 'rows' | 'time' | Loss['kind']
+  readonly kind: 'failed' | 'lock' | 'rows' | 'time' | 'former_programs' | Loss['kind']
   readonly database: DatabaseName
   readonly migration: string | null
   readonly table: string | null

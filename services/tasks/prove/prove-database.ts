@@ -16,6 +16,8 @@ import { restoreDatabase } from '../backup/restore-database.ts'
 import { createTarget, dropTarget } from '../backup/target.ts'
 import { compareRows } from './compare-rows.ts'
 import type { DatabaseFigures, Limits, Reason } from './figures.ts'
+import { hasFormerPrograms, tryFormerPrograms } from './former-programs.ts'
+import type { FormerTrial } from './former-programs.ts'
 import { judge } from './judge.ts'
 import { CONNECTION_NAME, observeUse } from './observe.ts'
 import { rehearse } from './rehearse.ts'
@@ -28,12 +30,22 @@ interface Rehearsal {
   readonly limits: Limits
   /** What the operator says is free; undefined: the server is asked. */
   readonly freeBytes: number | undefined
+  /** Where the programs of the release before are; undefined: they are not tried. */
+  readonly former: FormerPlace | undefined
   readonly log: Log
+}
+
+/** The directory of the programs of the release before. */
+export interface FormerPlace {
+  readonly directory: string
+  /** Further certificate authorities that they trust, in PEM. */
+  readonly caFile: string | undefined
 }
 
 interface Proved {
   readonly figures: DatabaseFigures
   readonly reasons: readonly Reason[]
+  readonly former?: FormerTrial
 }
 
 /**
@@ -49,7 +61,9 @@ export async function proveDatabase(
     sql.begin('read only', (tx) => listPending(tx, migrations)),
   )
   const to = pending.at(-1)?.version ?? from
-  if (pending.length === 0) return { figures: { name, from, to, rehearsal: null }, reasons: [] }
+  // With nothing pending, only the way back is left to be tried.
+  if (pending.length === 0 && !plan.former)
+    return { figures: { name, from, to, rehearsal: null }, reasons: [] }
   if (plan.entry.schemaVersion !== from) {
     throw new AppError(
       'conflict',
@@ -110,8 +124,30 @@ async function prove(
   const fingerprint = digestOf(contents.map((each) => [each.table.name, each.rows, each.checksum]))
   const rehearsal = { restoredMs, fingerprint, room, use: used, tables, ...done }
   const measured = { database: name, pending: pending.length, ...rehearsal }
-  return { figures: { name, from, to, rehearsal }, reasons: judge(measured, limits) }
+  const reasons = judge(measured, limits)
+  const figures = { name, from, to, rehearsal }
+  const { former: programs } = trial
+  const isWhole = done.migrations.every(({ failure }) => failure === null)
+  if (!programs || !isWhole || !(await hasFormerPrograms(programs.directory, name))) {
+    return { figures, reasons }
+  }
+  // After the comparison: they write, too.
+  const former = await use(place, (sql) =>
+    tryFormerPrograms({ ...programs, database: name, copy: place, sql }),
+  )
+  log.info({ database: name, tried: former.tried.length }, 'former programs tried on the copy')
+  return { figures, reasons: [...reasons, ...former.problems.map(toReason(name))], former }
 }
+
+const toReason =
+  (database: Reason['database']) =>
+  (problem: string): Reason => ({
+    kind: 'former_programs',
+    database,
+    migration: null,
+    table: null,
+    text: `The former programs do not work on the new schema: ${problem}.`,
+  })
 
 const prefixOf = ({ database }: DatabaseAddress): string => `${database.slice(0, 40)}_prove_`
 

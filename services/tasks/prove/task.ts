@@ -10,6 +10,7 @@ import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { readParts } from '../backup/parts.ts'
 import type { Passphrase } from '../backup/sealed-file.ts'
 import { guarded, refusalWith } from '../resources/options.ts'
+import { hasFormerPrograms } from './former-programs.ts'
 import { use } from './prove-database.ts'
 import { proveUpgrade } from './prove-upgrade.ts'
 import { isSignedVerdict, renderVerdict, signVerdict, verdictKey } from './verdict.ts'
@@ -27,6 +28,9 @@ are those of backup:create; the user of the database needs CREATEDB.
   --lock-ms MS       how long statements on tables in use may wait [2000]
   --minutes MINUTES  how long the migrations of a database may take [30]
   --free-gib GIB     the room on the volume of the server, where it does not say it itself
+  --former-programs DIR
+                     try the programs of the release before on the copy, too: DIR is the
+                     directory build of its image, with collector of that image in it
   --json             print the signed verdict as one line of JSON
   --out FILE         write the signed verdict to a file, too
   --record           keep the signed verdict in the databases, where upgrade.requireProof asks
@@ -46,6 +50,7 @@ const OPTIONS = {
   'lock-ms': { type: 'string', default: '2000' },
   minutes: { type: 'string', default: '30' },
   'free-gib': { type: 'string' },
+  'former-programs': { type: 'string' },
   json: { type: 'boolean', default: false },
   out: { type: 'string' },
   record: { type: 'boolean', default: false },
@@ -69,7 +74,7 @@ export const PROVE_TASK = {
     const { only } = request
     const wanted = parts.databases.filter(({ name }) => only === undefined || name === only)
     return request.check === undefined
-      ? prove(request, parts, wanted)
+      ? prove(request, { ...parts, caFile: source['NODE_EXTRA_CA_CERTS'] }, wanted)
       : check(request.check, passphrase, request.isRecorded ? wanted : [])
   },
 }
@@ -77,19 +82,23 @@ export const PROVE_TASK = {
 type Parts = ReturnType<typeof readParts>
 
 async function prove(
-  { backup, only, limits, freeBytes, ...request }: Request,
-  { archive, databases, config }: Parts,
+  { backup, only, limits, freeBytes, formerPrograms, ...request }: Request,
+  { archive, databases, config, caFile }: Parts & { readonly caFile: string | undefined },
   wanted: Parts['databases'],
 ): Promise<number> {
   const { stderr: destination } = process
   const log = createLog({ name: 'upgrade', level: config.LOG_LEVEL, destination })
   if (request.out !== undefined) await checkWritable(request.out)
+  if (formerPrograms !== undefined && !(await hasFormerPrograms(formerPrograms, 'main'))) {
+    throw wrong(`--former-programs is ${JSON.stringify(formerPrograms)}, without tasks/main.js.`)
+  }
   const timeoutMs = config.DATABASE_WAIT_SECONDS * 1000
   for (const { name, address } of wanted) {
     await waitForDatabase(address, { timeoutMs, log })
     if (request.isRecorded) await use(address, (sql) => requirePlaceForVerdicts(sql, name))
   }
-  const plan = { archive, backup, databases, only, limits, freeBytes, log }
+  const former = formerPrograms === undefined ? undefined : { directory: formerPrograms, caFile }
+  const plan = { archive, backup, databases, only, limits, freeBytes, former, log }
   const document = await signVerdict(await proveUpgrade(plan), archive.passphrase)
   const json = `${JSON.stringify(document)}\n`
   print(request.json ? json : renderVerdict(document))
@@ -137,7 +146,9 @@ function readArguments(args: readonly string[]) {
   }
   const gib = values['free-gib']
   const freeBytes = gib === undefined ? undefined : readNumber('free-gib', gib, 1e6) * 2 ** 30
-  return { backup, only, json, out, check, isRecorded, isKeyAsked, limits, freeBytes }
+  const formerPrograms = values['former-programs']
+  const of = { backup, only, limits, freeBytes, formerPrograms }
+  return { ...of, json, out, check, isRecorded, isKeyAsked }
 }
 
 type Request = NonNullable<ReturnType<typeof readArguments>>

@@ -66,12 +66,16 @@ const TITLES = {
 
 /** Writes a verdict as text for people. */
 export function renderVerdict({ verdict, key, signature }: SignedVerdict): string {
-  const { backup, databases, reasons, platform } = verdict
+  const { backup, databases, reasons, platform, formerPrograms: former } = verdict
   const age = `${backup.ageHours.toFixed(1)} hours old`
   return [
     TITLES[verdict.verdict],
     `Platform ${platform}, backup ${backup.name} (${age})`,
     ...databases.flatMap((database) => ['', ...describeDatabase(database)]),
+    '',
+    former
+      ? `Former programs: ${former.tried.length} tries of ${Object.keys(former.schemas).join(', ')}`
+      : 'Former programs: not tried, because they were not given (--former-programs)',
     ...(reasons.length > 0 ? ['', 'Reasons:'] : []),
     ...reasons.map(
       ({ database, migration, text }) =>

@@ -267,7 +267,7 @@ describe('a backup', () => {
       `${file} is a verdict signed with this passphrase`,
     )
     expect(await task(['upgrade:prove', '--only', 'collector'])).toMatch(
-      /^Nothing is pending.*\n.*\n\ncollector: schema \d+, nothing is pending\n\nSigned /,
+      /^Nothing is pending.*\n.*\n\ncollector: schema \d+, nothing is pending\n\nFormer /,
     )
   })
 

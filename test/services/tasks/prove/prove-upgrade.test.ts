@@ -115,9 +115,10 @@ interface Trial {
   readonly backup?: string
   readonly freeBytes?: number
   readonly user?: string
+  readonly former?: string
 }
 
-function prove({ backup = 'latest', freeBytes, user, ...limits }: Trial = {}) {
+function prove({ backup = 'latest', freeBytes, user, former, ...limits }: Trial = {}) {
   const own = user === undefined ? address() : { ...address(), user, password: user }
   return proveUpgrade({
     archive: archive(),
@@ -126,6 +127,7 @@ function prove({ backup = 'latest', freeBytes, user, ...limits }: Trial = {}) {
     only: undefined,
     limits: { lockMs: 10_000, minutes: 5, observeSeconds: 0, ...limits },
     freeBytes,
+    former: former === undefined ? undefined : { directory: former, caFile: undefined },
     log,
   })
 }
