@@ -49,7 +49,7 @@ import { noted, onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { auth, limits, mail, outgoing, rbac, tools, web } = values
+const { auth, limits, mail, outgoing, postgres, rbac, tools, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -185,6 +185,7 @@ const server = () => ({
   envFrom: extraEnvVars.from(),
   env: env<WebEnv>({
     ...databaseEnv('web'),
+    DB_VOLUME_SIZE: setWhen(postgres.enabled, amountText(postgres.storage.size)),
     PORT: digits(web.port),
     HOST: unset,
     CREW_PROCESSES: unset,

@@ -9,7 +9,16 @@ import { retirementList } from '../platform/connections/model-retirements.ts'
 import { ORGANIZATION_ROLES } from '../platform/people/memberships.ts'
 import { LIMIT_MAX, queueLimitEnv } from '../platform/people/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
+import {
+  flag,
+  httpUrl,
+  integer,
+  logLevel,
+  optional,
+  origins,
+  quantity,
+  text,
+} from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 import { oneOf } from '../shared/schemas.ts'
 import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
@@ -21,6 +30,8 @@ export const PROVIDERS = ['kubernetes', 'managed_kubernetes', 'serverless', 'loc
 
 const variables = v.object({
   ...databaseEnv,
+  /** The volume of the main database, such as `20Gi`: the report says a month before it is full. */
+  DB_VOLUME_SIZE: optional(quantity()),
   PORT: v.optional(integer(0, 65_535), '3000'),
   HOST: v.optional(text(), '0.0.0.0'),
   LOG_LEVEL: logLevel,

@@ -4,6 +4,7 @@ import { deleteOldCosts } from '../platform/alerts/run-costs.ts'
 import { deleteExpiredAudit, forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import { forgetCalls } from '../platform/automations/api-calls.ts'
+import { recordDatabaseSize } from '../platform/database-sizes.ts'
 import { deleteUnusedFiles } from '../platform/runs/input-files.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/runs/run-days.ts'
 import { deleteExpiredRuns } from '../platform/runs/run-retention.ts'
@@ -26,11 +27,12 @@ interface Retentions {
   readonly onExpired: (count: number) => void
 }
 
-/** Makes the partitions of the days ahead, and drops a day that is too old. */
+/** Makes the partitions of the days ahead, drops a day that is too old, and records the size. */
 function startRunDays(sql: Database, log: Log, days: number) {
   const turn = async (): Promise<number> => {
     await makeRunDays(sql)
     const day = await dropExpiredDay(sql, days)
+    await recordDatabaseSize(sql)
     if (day === undefined) return 0
     log.info({ day }, 'what the runs of a day reported was dropped: their retention has ended')
     return 1

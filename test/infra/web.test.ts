@@ -35,6 +35,16 @@ describe('web and worker', () => {
     expect(env).toContainEqual({ name: 'PLATFORM_PROVIDER', value: 'kubernetes' })
   })
 
+  it('tell the volume of the database where it is the one of the chart', () => {
+    const envOf = (overrides: ValuesOverrides): readonly Manifest[] =>
+      find(manifests(overrides), 'Deployment', 'web').spec.template.spec.containers[0].env
+    const postgres = { storage: { size: '30Gi' } }
+    expect(envOf({ postgres })).toContainEqual({ name: 'DB_VOLUME_SIZE', value: '30Gi' })
+    const external = { postgres: { enabled: false }, envVars: { DB_HOST: 'db.example.com' } }
+    const names = envOf({ ...external, secrets: { DB_PASSWORD: 'pw' } }).map(({ name }) => name)
+    expect(names).not.toContain('DB_VOLUME_SIZE')
+  })
+
   it('are not restarted because their database is unavailable', () => {
     for (const name of ['web', 'worker', 'oauth']) {
       const [container] = find(manifests(), 'Deployment', name).spec.template.spec.containers

@@ -1,3 +1,6 @@
+import { html } from 'hono/html'
+import { readDatabaseSizes } from '../../../platform/database-sizes.ts'
+import { growthOf } from '../../../shared/growth.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { sqlState } from '../../../shared/postgres/failures.ts'
 import type { Check } from '../check.ts'
@@ -25,29 +28,92 @@ const SCHEMA_WARNINGS = declareCodes({
     'it goes.',
 })
 
+const SIZE_WARNINGS = declareCodes({
+  db_storage_ends_soon:
+    'A full volume stops the database, and with it everything. Raise postgres.storage.size and ' +
+    'the claim (of a database of your own, its volume and DB_VOLUME_SIZE), or lower ' +
+    'runs.retentionDays; `doctor --from-now` prints the values.',
+})
+/** In which a larger volume is ordered. */
+const SOON_DAYS = 30
+
+interface DatabaseDetails {
+  readonly size_bytes: number
+  /** What a day adds; absent before there are seven days. */
+  readonly growth_bytes_per_day: number
+}
+
 /** The main database takes a login and a statement. */
-export const databaseCheck: Check = {
+export const databaseCheck: Check<DatabaseDetails> = {
   weight: 'critical',
   title: 'Database',
   skipped: 'Not checked',
   passes: { select_1: 'Takes statements' },
   failures: DATABASE_CODES,
-  warnings: { ...SCHEMA_WARNINGS, ...CLOCK_WARNINGS },
+  warnings: { ...SCHEMA_WARNINGS, ...SIZE_WARNINGS, ...CLOCK_WARNINGS },
   timeout: DATABASE_CODES.db_timeout,
+  page: {
+    facts: ({ size_bytes: size, growth_bytes_per_day: growth = 0 }) =>
+      size === undefined
+        ? []
+        : [html`<li>${gib(size)}${growth > 0 ? `, ${gib(growth)} more each day` : ''}</li>`],
+  },
 
-  async run({ signal, sql }, { schemaVersion }) {
+  async run({ signal, sql }, { schemaVersion, config }) {
     try {
       await orAbort(signal, sql`select 1`)
       const doubts = signal.aborted ? [] : findDoubts(sql, schemaVersion).catch(doubtOf)
       const found = await orAbort(signal, Promise.resolve(doubts)).catch(() => [])
+      const sized = signal.aborted ? NO_SIZE : findSize(sql, config.DB_VOLUME_SIZE)
+      const size = await orAbort(signal, Promise.resolve(sized)).catch(() => NO_SIZE)
+      const details = withWarnings(size.details, [...found, ...size.warnings])
       const facts = { checks: ['select_1'] }
-      return passed(found.length > 0 ? { ...facts, details: withWarnings({}, found) } : facts)
+      return passed(Object.keys(details).length > 0 ? { ...facts, details } : facts)
     } catch (thrown) {
       // Whoever may not even select a number may not enter this database.
       return sqlState(thrown) === NO_RIGHT ? loginRefused(thrown) : databaseFailure(thrown)
     }
   },
 }
+
+interface Size {
+  readonly details: Partial<DatabaseDetails>
+  readonly warnings: readonly Warning[]
+}
+
+const NO_SIZE: Size = { details: {}, warnings: [] }
+
+/** How large the database is, how fast it grew, and whether its volume is soon full. */
+async function findSize(sql: Database, volume: number | undefined): Promise<Size> {
+  const { bytes, otherBytes, days } = await readDatabaseSizes(sql)
+  const growth = growthOf(days)
+  const slope = Math.round(growth?.slope ?? 0)
+  return {
+    details: { size_bytes: bytes, ...(growth && { growth_bytes_per_day: slope }) },
+    warnings: volume === undefined ? [] : warnOfSize({ bytes, otherBytes, slope, volume }),
+  }
+}
+
+interface Filling {
+  readonly bytes: number
+  readonly otherBytes: number
+  readonly slope: number
+  readonly volume: number
+}
+
+function warnOfSize({ bytes, otherBytes, slope, volume }: Filling): readonly Warning[] {
+  const left = volume - otherBytes - bytes
+  if (left > Math.max(0, slope) * SOON_DAYS) return []
+  const days = left <= 0 ? 0 : Math.floor(left / slope)
+  const day = new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  const when = left <= 0 ? 'leaves no room' : `grows by ${gib(slope)} a day, and is full on ${day}`
+  const message =
+    `the database has ${gib(bytes)} on a volume of ${gib(volume)}, beside ${gib(otherBytes)} of ` +
+    `other databases and the log, and ${when}`
+  return [warning(SIZE_WARNINGS.db_storage_ends_soon, message)]
+}
+
+const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`
 
 /** A database without a table yet; what else keeps doubts from being read is none. */
 const doubtOf = (thrown: unknown): readonly Warning[] =>

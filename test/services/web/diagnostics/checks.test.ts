@@ -70,6 +70,7 @@ describe('database', () => {
       status: 'ok',
       latency_ms: expect.any(Number),
       checks: ['select_1'],
+      details: { size_bytes: expect.any(Number) },
     })
   })
 

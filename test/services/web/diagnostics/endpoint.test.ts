@@ -51,7 +51,12 @@ describe('GET /health/debug (SPEC 4.1)', () => {
       duration_ms: expect.any(Number),
       environment: { platform: true, auth_provider: 'okta', version: '1.13.0' },
       components: {
-        database: { status: 'ok', latency_ms, checks: ['select_1'] },
+        database: {
+          status: 'ok',
+          latency_ms,
+          checks: ['select_1'],
+          details: { size_bytes: expect.any(Number) },
+        },
         designer: {
           status: 'ok',
           latency_ms,

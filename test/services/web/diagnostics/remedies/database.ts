@@ -148,6 +148,13 @@ export const DATABASE_CASES = {
       }
     },
   },
+  db_storage_ends_soon: {
+    component: 'database',
+    stage: ({ options }) => ({
+      broken: options({ env: { DB_VOLUME_SIZE: '1Gi' } }),
+      follow: () => options({ env: { DB_VOLUME_SIZE: '1Ti' } }),
+    }),
+  },
   internal_org_missing: {
     component: 'designer',
     async stage({ options }) {
