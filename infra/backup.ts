@@ -6,6 +6,7 @@ import { create } from './kit/create.ts'
 import { collectorDatabaseEnv, collectorPassword, databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen, unset } from './kit/env.ts'
+import type { VariablesOf } from './kit/env.ts'
 import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { createCronJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
@@ -15,13 +16,15 @@ import { resourcesOf } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount, podDefaults, podMetadata, scratch } from './kit/workload.ts'
 import { all, digits, isSet, not, orElse } from './template/operators.ts'
+import type { In } from './template/operators.ts'
 import { onlyWhen, quantity, when, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { backup, collector, dbProxy, envVars, web } = values
 const { s3, volume } = backup
 
-const isVolume = not(isSet(s3.bucket))
+const inBucket = isSet(s3.bucket)
+const isVolume = not(inBucket)
 const DIRECTORY = '/var/lib/backups'
 
 /** Backs both databases up at certain times, into a volume or a bucket. */
@@ -30,16 +33,43 @@ export class Backup extends Construct {
     super(scope, id)
     createServiceAccount(this, 'backup')
     onlyWhen(all(isVolume, not(isSet(volume.existingClaim))), new Claim(this, 'volume'))
-    createCronJob(this, 'backup', {
-      schedule: backup.schedule,
-      deadlineSeconds: backup.deadlineSeconds,
-      template: {
-        metadata: podMetadata('backup', backup),
-        // Names are looked up as by the other Jobs.
-        spec: { ...podDefaults('backup', backup, web), restartPolicy: 'Never', ...pod() },
-      },
-    })
+    const { deadlineSeconds, schedule } = backup
+    createTimedTask(this, { name: 'backup', schedule, deadlineSeconds, ...creating })
+    onlyWhen(inBucket, new HeadCopies(this, 'receipts'))
   }
+}
+
+/** Writes the signed heads of receipts into the bucket, each hour after they are signed. */
+class HeadCopies extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    const times = { schedule: '47 * * * *', deadlineSeconds: 1800 }
+    createTimedTask(this, { name: 'receipts', ...times, ...copying })
+  }
+}
+
+interface Timed {
+  readonly name: string
+  readonly schedule: In<string>
+  readonly deadlineSeconds: In<number>
+  readonly task: string
+  readonly env: VariablesOf<BackupEnv>
+  /** The volume of the backups, unless they are in a bucket. */
+  readonly volume?: typeof backupVolume
+}
+
+/** A task of backups at certain times. */
+function createTimedTask(scope: Construct, { name, schedule, deadlineSeconds, ...given }: Timed) {
+  createCronJob(scope, 'backup', {
+    name,
+    schedule,
+    deadlineSeconds,
+    template: {
+      metadata: podMetadata('backup', backup),
+      // Names are looked up as by the other Jobs.
+      spec: { ...podDefaults('backup', backup, web), restartPolicy: 'Never', ...pod(given) },
+    },
+  })
 }
 
 class Claim extends Construct {
@@ -65,31 +95,20 @@ class Claim extends Construct {
 
 const tmp = scratch('/tmp')
 
-const pod = () => ({
+const pod = ({ task, env: variables, volume: kept }: Pick<Timed, 'task' | 'env' | 'volume'>) => ({
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
   initContainers: dbProxySidecar(),
-  volumes: [
-    ...caVolumes(),
-    tmp.volume,
-    when<k8s.Volume>(isVolume, {
-      name: 'backups',
-      persistentVolumeClaim: { claimName: orElse(volume.existingClaim, nameOf('backup')) },
-    }),
-  ],
+  volumes: [...caVolumes(), tmp.volume, ...(kept ? [kept.source] : [])],
   containers: [
     {
       name: 'backup',
       ...runs(platformImage),
       command: ['node', 'build/tasks/main.js'],
-      args: ['backup:create'],
+      args: [task],
       env: env<BackupEnv>(variables),
       resources: resourcesOf(backup.resources),
-      volumeMounts: [
-        ...caMounts(),
-        tmp.mount,
-        when<k8s.VolumeMount>(isVolume, { name: 'backups', mountPath: DIRECTORY }),
-      ],
+      volumeMounts: [...caMounts(), tmp.mount, ...(kept ? [kept.mount] : [])],
       securityContext: containerSecurity(PLATFORM_USER),
     },
   ],
@@ -101,9 +120,7 @@ const keyOf = (name: typeof s3.credentialsSecret, key: string | typeof backup.pa
   valueFrom: { secretKeyRef: { name, key } },
 })
 
-const inBucket = isSet(s3.bucket)
-
-const variables = {
+const common = {
   LOG_LEVEL: envVars.LOG_LEVEL,
   ...proxyEnv(),
   ...databaseEnv('backup'),
@@ -118,14 +135,44 @@ const variables = {
   ),
   COLLECTOR_DB_SSLMODE: setWhen(collector.enabled, DB_SSLMODE),
   BACKUP_PASSPHRASE: keyOf(backup.passphraseSecret, backup.passphraseKey),
-  BACKUP_DIRECTORY: setWhen(isVolume, DIRECTORY),
-  BACKUP_S3_ENDPOINT: setWhen(inBucket, s3.endpoint),
-  BACKUP_S3_BUCKET: setWhen(inBucket, s3.bucket),
-  BACKUP_S3_PREFIX: setWhen(isSet(s3.prefix), s3.prefix),
-  BACKUP_S3_REGION: setWhen(inBucket, s3.region),
-  BACKUP_S3_ACCESS_KEY_ID: setWhen(inBucket, keyOf(s3.credentialsSecret, 'access-key-id')),
-  BACKUP_S3_SECRET_ACCESS_KEY: setWhen(inBucket, keyOf(s3.credentialsSecret, 'secret-access-key')),
   BACKUP_KEEP: digits(backup.keep),
   BACKUP_VERIFY: backup.verify,
   DATABASE_WAIT_SECONDS: unset,
+}
+
+const bucket = {
+  BACKUP_S3_ENDPOINT: s3.endpoint,
+  BACKUP_S3_BUCKET: s3.bucket,
+  BACKUP_S3_REGION: s3.region,
+  BACKUP_S3_ACCESS_KEY_ID: keyOf(s3.credentialsSecret, 'access-key-id'),
+  BACKUP_S3_SECRET_ACCESS_KEY: keyOf(s3.credentialsSecret, 'secret-access-key'),
+}
+const BACKUP_S3_PREFIX = setWhen(isSet(s3.prefix), s3.prefix)
+
+const backupVolume = {
+  source: when<k8s.Volume>(isVolume, {
+    name: 'backups',
+    persistentVolumeClaim: { claimName: orElse(volume.existingClaim, nameOf('backup')) },
+  }),
+  mount: when<k8s.VolumeMount>(isVolume, { name: 'backups', mountPath: DIRECTORY }),
+}
+
+const creating = {
+  task: 'backup:create',
+  volume: backupVolume,
+  env: {
+    ...common,
+    BACKUP_DIRECTORY: setWhen(isVolume, DIRECTORY),
+    BACKUP_S3_ENDPOINT: setWhen(inBucket, bucket.BACKUP_S3_ENDPOINT),
+    BACKUP_S3_BUCKET: setWhen(inBucket, bucket.BACKUP_S3_BUCKET),
+    BACKUP_S3_PREFIX,
+    BACKUP_S3_REGION: setWhen(inBucket, bucket.BACKUP_S3_REGION),
+    BACKUP_S3_ACCESS_KEY_ID: setWhen(inBucket, bucket.BACKUP_S3_ACCESS_KEY_ID),
+    BACKUP_S3_SECRET_ACCESS_KEY: setWhen(inBucket, bucket.BACKUP_S3_SECRET_ACCESS_KEY),
+  },
+}
+
+const copying = {
+  task: 'receipts:copy',
+  env: { ...common, ...bucket, BACKUP_S3_PREFIX, BACKUP_DIRECTORY: unset },
 }

@@ -3,6 +3,7 @@ import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
 import { contentOf } from '../template/included.ts'
 import { asJson, digest, shorten } from '../template/operators.ts'
+import type { In } from '../template/operators.ts'
 import { create } from './create.ts'
 import type { Exactly } from '../template/structure.ts'
 import { labels, podLabelsOf } from './labels.ts'
@@ -59,15 +60,17 @@ export function createJob(scope: Construct, task: Task): void {
 }
 
 interface TimedTask {
-  readonly schedule: Val<string>
-  readonly deadlineSeconds: Val<number>
+  /** @default that of the component */
+  readonly name?: string
+  readonly schedule: In<string>
+  readonly deadlineSeconds: In<number>
   readonly template: Exactly<k8s.PodTemplateSpec>
 }
 
 /** A program that runs to its end at certain times, and one at a time. */
 export function createCronJob(scope: Construct, component: string, task: TimedTask): void {
   create(scope, k8s.KubeCronJob, {
-    metadata: { name: nameOf(component), labels: labels(component) },
+    metadata: { name: nameOf(task.name ?? component), labels: labels(component) },
     spec: {
       schedule: task.schedule,
       timeZone: 'Etc/UTC',

@@ -1,21 +1,19 @@
-import { createPublicKey } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import * as v from 'valibot'
 import {
   consistencySchema,
   receiptSchema,
   saltedHash,
-  signedHeadSchema,
 } from '../platform/receipts/receipt-documents.ts'
 import type { Receipt, TreeHead } from '../platform/receipts/receipt-documents.ts'
 import { checkConsistency, checkReceipt } from '../platform/receipts/verify-receipt.ts'
-import { AppError, toError } from '../shared/errors.ts'
-import { publicKeySchema } from '../shared/signed-documents.ts'
+import { AppError } from '../shared/errors.ts'
+import { compareHeads } from './compare-heads.ts'
+import { findHead, parse, parseJson, readFile, readKey } from './receipt-files.ts'
 import { guarded, refusalWith } from './resources/options.ts'
 import type { Output } from './resources/apply-files.ts'
 
 const VERIFY_USAGE = `Usage: npm run task -- receipt:verify FILE --key PUB [options]
+       npm run task -- receipt:verify --heads PLACE --heads PLACE --key PUB
 
 Says whether a receipt holds: its leaf is in the tree of its head, and a key that you trust signed
 that head. It asks nothing: no network, no database.
@@ -24,15 +22,20 @@ that head. It asks nothing: no network, no database.
   --head FILE     a head that you kept, or a proof of consistency with it; may be repeated
   --inputs FILE   the inputs of the run as JSON, to compare with the leaf
   --output FILE   the output of the run as text, to compare with the leaf
+  --heads PLACE   instead of a FILE: compares all signed heads of two or more places, each a
+                  directory of files, such as receipt-heads of a bucket, or a file with one head,
+                  or with the lines of a worker's log
   --help          print this
 
 Exit code: 0 when all of it holds, 2 when something does not, 3 when the head that you kept is of
-another size and there is no proof of consistency with it, 1 for anything else.
+another size and there is no proof of consistency with it, or heads between those of two places are
+missing, 1 for anything else.
 `
 
 const OPTIONS = {
   key: { type: 'string', multiple: true },
   head: { type: 'string', multiple: true },
+  heads: { type: 'string', multiple: true },
   inputs: { type: 'string' },
   output: { type: 'string' },
   help: { type: 'boolean', default: false },
@@ -55,6 +58,11 @@ export function verifyReceipt(args: readonly string[], output: Output): number {
     parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
   )
   if (values.help) return print(output, VERIFY_USAGE)
+  if (values.heads) {
+    const isWhole = positionals.length === 0 && values.heads.length > 1 && values.key
+    if (!isWhole) throw wrong('Name two places or more with --heads, a --key, and no FILE.')
+    return compareHeads(values.heads, (values.key ?? []).map(readKey), output)
+  }
   const [file, ...more] = positionals
   if (file === undefined || more.length > 0) throw wrong('Name one FILE.')
   if (!values.key) throw wrong('Name a --key that you trust.')
@@ -72,7 +80,7 @@ interface Given extends Texts {
 
 function judge({ receipt, keys, head = [], ...texts }: Given, output: Output): number {
   const problems = [...checkReceipt(receipt, keys), ...problemsOfTexts(receipt, texts)]
-  const kept = compareHeads(receipt, head, keys)
+  const kept = compareWith(receipt, head, keys)
   problems.push(...kept.problems)
   if (problems.length > 0) return refuse(output, problems)
   if (kept.areAllCompared) return print(output, `${describe(receipt)}${PROVES}`)
@@ -101,7 +109,7 @@ const nameOf = ({ kind, id }: Receipt['leaf']): string =>
   kind === 'audit' ? `entry ${id} of the audit` : `${kind} ${id}`
 
 /** Compares the head of a receipt with heads that were kept, by way of proofs of consistency. */
-function compareHeads({ head }: Receipt, files: readonly string[], keys: readonly string[]) {
+function compareWith({ head }: Receipt, files: readonly string[], keys: readonly string[]) {
   const problems: string[] = []
   const known = [head]
   const kept: TreeHead[] = []
@@ -113,7 +121,11 @@ function compareHeads({ head }: Receipt, files: readonly string[], keys: readonl
       problems.push(...checkConsistency(proof, keys))
       if (!ends.some((end) => isSame(end, head))) problems.push(`${file} is about other heads`)
       known.push(...ends)
-    } else kept.push(readHead(file, text))
+    } else {
+      const found = findHead(text)
+      if (!found) throw new AppError('invalid_request', `${file} has no head and no proof.`)
+      kept.push(found.head)
+    }
   }
   for (const each of kept) {
     const other = each.log !== head.log || known.some(({ size }) => size === each.size)
@@ -129,22 +141,6 @@ function compareHeads({ head }: Receipt, files: readonly string[], keys: readonl
 
 const isSame = (one: TreeHead, other: TreeHead): boolean =>
   one.log === other.log && one.size === other.size && one.root === other.root
-
-function readHead(file: string, text: string): TreeHead {
-  const found = parse(v.union([signedHeadSchema, logLine, message]), text)
-  if (!found) throw new AppError('invalid_request', `${file} has no head and no proof.`)
-  return found.head
-}
-
-/** A line of a worker's log, and the message of a webhook. */
-const logLine = v.pipe(
-  v.looseObject({ receipt_head: signedHeadSchema }),
-  v.transform(({ receipt_head: head }) => head),
-)
-const message = v.pipe(
-  v.looseObject({ data: v.looseObject(signedHeadSchema.entries) }),
-  v.transform(({ data }) => data),
-)
 
 interface Texts {
   readonly inputs?: string | undefined
@@ -162,41 +158,4 @@ function problemsOfTexts({ leaf, opened }: Receipt, given: Texts): string[] {
     const hash = saltedHash(Buffer.from(opened.salt, 'hex'), name, read[name](readFile(file)))
     return hash === leaf[name] ? [] : [`the ${name} are not those of the run`]
   })
-}
-
-function readKey(given: string): string {
-  if (v.safeParse(publicKeySchema, given).success) return given
-  try {
-    const key = createPublicKey(readFile(given))
-    if (key.asymmetricKeyType === 'ed25519') {
-      return key.export({ format: 'der', type: 'spki' }).toString('hex')
-    }
-  } catch (thrown) {
-    if (thrown instanceof AppError) throw thrown
-  }
-  throw new AppError('invalid_request', `${given} is not a public key of Ed25519 in PEM.`)
-}
-
-function readFile(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    throw new AppError('invalid_request', `${path} cannot be read: ${toError(thrown).message}`)
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function parse<Schema extends v.GenericSchema>(
-  schema: Schema,
-  text: string,
-): v.InferOutput<Schema> | undefined {
-  const result = v.safeParse(schema, parseJson(text))
-  return result.success ? result.output : undefined
 }

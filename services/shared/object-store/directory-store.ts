@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
 import type { ObjectStore, StoredFile } from './object-store.ts'
@@ -42,6 +43,21 @@ export function createDirectoryStore(directory: string): ObjectStore {
       }
       await rename(unfinished, at(path))
     },
+    async writeNew(path, content) {
+      await mkdir(dirname(at(path)), { recursive: true })
+      const unfinished = `${at(path)}.${randomBytes(4).toString('hex')}${UNFINISHED}`
+      await writeFile(unfinished, content, { mode: 0o600, flush: true })
+      try {
+        // Unlike a rename, it fails where a file is.
+        await link(unfinished, at(path))
+        return true
+      } catch (thrown) {
+        if (!hasCode(thrown, 'EEXIST')) throw thrown
+        return false
+      } finally {
+        await rm(unfinished, { force: true })
+      }
+    },
     async remove(path) {
       await rm(at(path), { force: true })
       // The directory goes with its last file.
@@ -55,8 +71,9 @@ async function describe(directory: string, path: string): Promise<StoredFile | u
   return found.isFile() ? { path, bytes: found.size } : undefined
 }
 
-const isMissing = (thrown: unknown): boolean =>
-  thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT'
+const hasCode = (thrown: unknown, code: string): boolean =>
+  thrown instanceof Error && 'code' in thrown && thrown.code === code
+const isMissing = (thrown: unknown): boolean => hasCode(thrown, 'ENOENT')
 
 function unlessMissing(thrown: unknown): string[] {
   if (isMissing(thrown)) return []

@@ -14,5 +14,7 @@ export interface ObjectStore {
   read(path: string): AsyncIterable<Buffer>
   /** Stores a whole file or nothing. */
   write(path: string, content: AsyncIterable<Buffer>): Promise<void>
+  /** Stores a file unless one is there already; returns false then. */
+  writeNew(path: string, content: Buffer): Promise<boolean>
   remove(path: string): Promise<void>
 }

@@ -36,6 +36,8 @@ interface Request {
   readonly path?: string
   readonly query?: Readonly<Record<string, string>>
   readonly body?: Buffer
+  /** Nothing is written where an object is, and the answer is 412 then. */
+  readonly isNew?: boolean
 }
 
 /** Keeps files in a bucket. Each call has a deadline, and is tried again when it may succeed. */
@@ -87,11 +89,29 @@ export function createS3Store(bucket: S3Bucket): ObjectStore {
         throw thrown
       }
     },
+    async writeNew(path, content) {
+      // A store that knows no conditions would write over it.
+      if (await isThere(call, path)) return false
+      const answer = await call({ method: 'PUT', path, body: content, isNew: true })
+      await drain(answer)
+      return answer.status !== EXISTS
+    },
     remove: (path) => call({ method: 'DELETE', path }).then(drain),
   }
 }
 
 type Call = (request: Request) => Promise<Response>
+
+async function isThere(call: Call, path: string): Promise<boolean> {
+  try {
+    const { body } = await call({ method: 'GET', path })
+    await body?.cancel()
+    return true
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === 'not_found') return false
+    throw thrown
+  }
+}
 
 const drain = async (response: Response): Promise<void> => void (await response.arrayBuffer())
 
@@ -151,14 +171,16 @@ async function listAll(bucket: S3Bucket, call: Call): Promise<readonly StoredFil
   return files
 }
 
-/** Failures that pass: too many requests, and those of the store itself. */
-const passes = (status: number): boolean => status === 429 || status >= 500
+const EXISTS = 412
+
+/** Failures that pass: too many requests, two at a time, and those of the store itself. */
+const passes = (status: number): boolean => status === 409 || status === 429 || status >= 500
 
 async function callPatiently(bucket: S3Bucket, request: Request): Promise<Response> {
   for (let tries = 1; ; tries++) {
     try {
       const response = await send(bucket, request)
-      if (response.ok) return response
+      if (response.ok || (request.isNew && response.status === EXISTS)) return response
       const body = await response.text()
       if (passes(response.status) && tries < TRIES) throw new Error(`HTTP ${response.status}`)
       throw storeError(`${request.method} ${request.path ?? 'the list'}`, response.status, body)
@@ -172,12 +194,13 @@ async function callPatiently(bucket: S3Bucket, request: Request): Promise<Respon
 
 async function send(
   bucket: S3Bucket,
-  { method, path = '', query = {}, body = Buffer.alloc(0) }: Request,
+  { method, path = '', query = {}, body = Buffer.alloc(0), isNew = false }: Request,
 ): Promise<Response> {
   const key = path === '' ? '' : `/${`${bucket.prefix}${path}`.split('/').map(encode).join('/')}`
   const url = new URL(`${bucket.endpoint}/${encode(bucket.bucket)}${key}`)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const { host: _, ...headers } = signRequest({ method, url, body, now: new Date() }, bucket)
+  if (isNew) headers['if-none-match'] = '*'
   const limit = { name: 'the object store', timeoutMs: TIMEOUT_MS }
   const answer = await deadline(limit, (signal) =>
     openResponse({ url, method, headers, signal, body, route: routeThrough(bucket.proxy, url) }),

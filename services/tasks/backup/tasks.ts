@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
+import { copyHeads } from '../../platform/receipts/copy-heads.ts'
 import { readEnv } from '../../shared/env.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
+import { connectDatabase } from '../../shared/postgres/database.ts'
 import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { sealingKeysEnv } from '../env.ts'
 import { PROVE_TASK } from '../prove/task.ts'
@@ -19,6 +21,21 @@ async function create(source: EnvSource): Promise<void> {
   for (const { address } of databases) await waitForDatabase(address, { timeoutMs, log })
   const { BACKUP_KEEP: keep, BACKUP_VERIFY: verify } = config
   out(await createBackup({ archive, databases, keep, verify, log }))
+}
+
+async function copyReceipts(source: EnvSource): Promise<void> {
+  const { config, archive, databases, log } = readParts(source)
+  const timeoutMs = config.DATABASE_WAIT_SECONDS * 1000
+  for (const { name, address } of databases) {
+    if (name !== 'main') continue
+    await waitForDatabase(address, { timeoutMs, log })
+    const sql = connectDatabase(address, { name: 'receipts', max: 1 })
+    try {
+      log.info(await copyHeads(sql, archive.store, log), 'the heads of receipts are copied')
+    } finally {
+      await sql.end({ timeout: 5 })
+    }
+  }
 }
 
 async function list(source: EnvSource): Promise<void> {
@@ -105,6 +122,10 @@ export const BACKUP_TASKS = {
   'backup:restore': {
     summary: 'NAME [--dry-run] [--replace] [--only NAME]: restore the databases of a backup',
     run: restore,
+  },
+  'receipts:copy': {
+    summary: 'write the signed heads of receipts to the place of the backups, never over others',
+    run: copyReceipts,
   },
   'upgrade:prove': PROVE_TASK,
 }

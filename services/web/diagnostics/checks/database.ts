@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { countForks } from '../../../platform/receipts/copy-heads.ts'
 import { readDatabaseSizes } from '../../../platform/database-sizes.ts'
 import { growthOf } from '../../../shared/growth.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
@@ -34,6 +35,13 @@ const SIZE_WARNINGS = declareCodes({
     'the claim (of a database of your own, its volume and DB_VOLUME_SIZE), or lower ' +
     'runs.retentionDays; `doctor --from-now` prints the values.',
 })
+const RECEIPT_WARNINGS = declareCodes({
+  receipt_heads_forked:
+    'In the bucket of backups lies another head of the receipts than the one that was signed. ' +
+    'After a restore that is so, and is to be noted where heads are kept; otherwise the log was ' +
+    'changed. Compare the heads of both places with `receipt:verify --heads`.',
+})
+
 /** In which a larger volume is ordered. */
 const SOON_DAYS = 30
 
@@ -50,7 +58,7 @@ export const databaseCheck: Check<DatabaseDetails> = {
   skipped: 'Not checked',
   passes: { select_1: 'Takes statements' },
   failures: DATABASE_CODES,
-  warnings: { ...SCHEMA_WARNINGS, ...SIZE_WARNINGS, ...CLOCK_WARNINGS },
+  warnings: { ...SCHEMA_WARNINGS, ...SIZE_WARNINGS, ...RECEIPT_WARNINGS, ...CLOCK_WARNINGS },
   timeout: DATABASE_CODES.db_timeout,
   page: {
     facts: ({ size_bytes: size, growth_bytes_per_day: growth = 0 }) =>
@@ -134,7 +142,13 @@ async function findDoubts(
     select extract(epoch from clock_timestamp())::float8 * 1000 as ms,
       (select max(version) from schema_migrations) as version`
   const skewMs = row.ms - (sent + Date.now()) / 2
-  return [...warnOfClock('database', skewMs), ...warnOfSchema(row.version, expected)]
+  // An older schema has no place for them.
+  const forks = await countForks(sql).catch(() => 0)
+  return [
+    ...warnOfClock('database', skewMs),
+    ...warnOfSchema(row.version, expected),
+    ...(forks > 0 ? [warning(RECEIPT_WARNINGS.receipt_heads_forked, `${forks} heads differ`)] : []),
+  ]
 }
 
 function warnOfSchema(version: number | null, expected: number | undefined): readonly Warning[] {

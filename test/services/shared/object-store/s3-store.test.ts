@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createS3Store } from '../../../../services/shared/object-store/s3-store.ts'
 import type { ObjectStore } from '../../../../services/shared/object-store/object-store.ts'
 import { signRequest } from '../../../../services/shared/object-store/sign-request.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
 import { hasS3Server, startS3Server } from '../../../support/s3-server.ts'
 
 describe('a signature', () => {
@@ -24,6 +25,22 @@ describe('a signature', () => {
       },
     )
     expect(headers['authorization']).toContain(`Signature=${signature}`)
+  })
+})
+
+describe('a new file', () => {
+  it('loses the race to another writer, as the store says by 412', async () => {
+    const asked: string[] = []
+    const server = await startHttpServer(({ method, headers }, response) => {
+      asked.push(`${method} ${headers['if-none-match']}`)
+      response.statusCode = method === 'GET' ? 404 : asked.length > 2 ? 412 : 409
+      response.end()
+    })
+    const login = { region: 'us-east-1', accessKeyId: 'access', secretAccessKey: 'secret' }
+    const store = createS3Store({ ...login, endpoint: server.url, bucket: 'backups', prefix: '' })
+    expect(await store.writeNew('heads/1.json', Buffer.from('one'))).toBe(false)
+    expect(asked).toEqual(['GET undefined', 'PUT *', 'PUT *'])
+    await server.stop()
   })
 })
 
@@ -67,6 +84,13 @@ describe.skipIf(!hasS3Server)('a bucket of an S3-compatible server', () => {
     }
     await expect(store.write('two/main.sealed', broken())).rejects.toThrow('went away')
     expect((await store.list()).map(({ path }) => path)).not.toContain('two/main.sealed')
+  })
+
+  it('writes a new file once, and never over another', async () => {
+    const write = (text: string) => store.writeNew('heads/1.json', Buffer.from(text))
+    expect(await write('one')).toBe(true)
+    expect(await write('another')).toBe(false)
+    expect(await sizeOf('heads/1.json')).toBe(3)
   })
 
   it('says what is missing and who is refused', async () => {

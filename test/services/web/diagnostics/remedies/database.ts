@@ -148,6 +148,20 @@ export const DATABASE_CASES = {
       }
     },
   },
+  receipt_heads_forked: {
+    component: 'database',
+    async stage({ sql, options }) {
+      await sql`
+        insert into receipt_heads (size, content, signature, signed_at, fork_found_at)
+        values (1, '{}', '', now(), now())`
+      return {
+        broken: options(),
+        // It was the restore that is noted: the warning ends after a month.
+        follow: async () => void (await sql`update receipt_heads set fork_found_at = '2026-01-01'`),
+        end: () => sql`delete from receipt_heads`,
+      }
+    },
+  },
   db_storage_ends_soon: {
     component: 'database',
     stage: ({ options }) => ({
