@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { stopRuns } from '../runs/runs.ts'
+import { unlessHeld } from '../runs/run-retention.ts'
 import type { Trigger } from '../runs/runs.ts'
 
 /** The batches of an automation; a new one takes the place of the oldest that has ended. */
@@ -113,7 +114,10 @@ export async function retryBatch(sql: Queryable, { id }: BatchKey): Promise<void
     where id = ${id}`
 }
 
-/** Deletes a batch. What waits in it is never started; its runs stay. */
+/**
+ * Deletes a batch. What waits in it is never started; its runs stay. Raises `conflict` while a hold
+ * keeps one of its rows.
+ */
 export async function deleteBatch(sql: Queryable, { id }: BatchKey): Promise<void> {
-  await sql`delete from batches where id = ${id}`
+  await unlessHeld('rows of this batch', sql`delete from batches where id = ${id}`)
 }

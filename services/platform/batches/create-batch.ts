@@ -83,9 +83,9 @@ async function makeRoom(sql: Queryable, automation: NewBatch['automation']): Pro
     )
   }
   await sql`
-    delete from batches where id in (
+    delete from batches b where id in (
       select id from batches where deployment_id = ${automation.id} and waiting = 0
-      order by created_at desc, id offset ${BATCHES_MAX - OPEN_MAX})`
+      order by created_at desc, id offset ${BATCHES_MAX - OPEN_MAX}) and not batch_is_held(b)`
 }
 
 async function insertBatch(tx: Queryable, batch: NewBatch, hash: Buffer): Promise<string> {

@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { Automation } from '../automations/automations.ts'
-import { isKeptByHold, refuseHeldCases, refuseHeldRuns } from '../runs/run-retention.ts'
+import { isKeptByHold, refuseHeldInputs, refuseHeldRuns } from '../runs/run-retention.ts'
 import { findCrewSettings, removeCrew, startCrew, stopCrew } from './crew-settings.ts'
 
 const RUNS_AT_A_TIME = 500
@@ -62,7 +62,7 @@ export async function startAutomation(sql: Queryable, { id }: Key): Promise<void
  */
 export async function removeAutomation(sql: Queryable, { id }: Key): Promise<void> {
   await refuseHeldRuns(sql, sql`e.deployment_id = ${id}`)
-  await refuseHeldCases(sql, sql`d.id = ${id}`)
+  await refuseHeldInputs(sql, sql`d.id = ${id}`)
   if (await isFromSource(sql, id)) return removeCrew(sql, { deploymentId: id })
   const { count } = await sql`
     update deployments set deleting_since = now(), halted_at = coalesce(halted_at, now()),

@@ -200,7 +200,7 @@ export const PLACES: readonly Place[] = [
       ['t.position', 'int'],
     ],
     text: `concat_ws(E'\\n', t.key, t.inputs)`,
-    isHeld: 'is_held(b.organization_id, t.run_id)',
+    isHeld: 'batch_row_is_held(t)',
     rows: 2000,
     erase: eraseBatchRows,
   },

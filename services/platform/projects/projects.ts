@@ -3,7 +3,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { contains, keyset, toPage } from '../../shared/postgres/paging.ts'
 import type { Page, PageRequest } from '../../shared/postgres/paging.ts'
-import { refuseHeldCases, refuseHeldRuns, unlessHeld } from '../runs/run-retention.ts'
+import { refuseHeldInputs, refuseHeldRuns, unlessHeld } from '../runs/run-retention.ts'
 
 /** A project of an organization, with what became of its versions. */
 export interface Project {
@@ -125,7 +125,7 @@ async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
     throw new AppError('conflict', 'A test of a draft is in progress. Stop its run, or wait.')
   }
   await refuseHeldRuns(sql, sql`e.deployment_id in ${tests}`)
-  await refuseHeldCases(sql, sql`d.id in ${tests}`)
+  await refuseHeldInputs(sql, sql`d.id in ${tests}`)
   await sql`delete from executions where deployment_id in ${tests}`
   await sql`delete from deployments where tests_project_id = ${projectId}`
 }

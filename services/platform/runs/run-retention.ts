@@ -49,10 +49,15 @@ export async function refuseHeldRuns(sql: Queryable, which: ReturnType<Queryable
   if (held.length > 0) throw keptByHold('runs that would be deleted')
 }
 
-/** Raises `conflict` when a hold keeps cases of one of the automations, `deployments d`. */
-export async function refuseHeldCases(sql: Queryable, which: ReturnType<Queryable>): Promise<void> {
-  const held = await sql`select from deployments d where ${which} and cases_are_held(d) limit 1`
-  if (held.length > 0) throw keptByHold('cases that would be deleted')
+/** Raises `conflict` when a hold keeps cases or rows of batches of one of `deployments d`. */
+export async function refuseHeldInputs(
+  sql: Queryable,
+  which: ReturnType<Queryable>,
+): Promise<void> {
+  const held = await sql`
+    select from deployments d where ${which} and (cases_are_held(d) or batches_are_held(d))
+    limit 1`
+  if (held.length > 0) throw keptByHold('cases, or rows of batches, that would be deleted')
 }
 
 /** Waits for a deletion. Raises `conflict` where a hold keeps a part of it: `this case`. */

@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import {
+  BATCHES_MAX,
   deleteBatch,
   findBatch,
   pauseBatch,
@@ -13,7 +14,12 @@ import { createBatch } from '../../../../services/platform/batches/create-batch.
 import type { NewBatch } from '../../../../services/platform/batches/create-batch.ts'
 import { estimate, forecastBatch } from '../../../../services/platform/batches/forecast.ts'
 import { queueBatches } from '../../../../services/platform/batches/queue-batches.ts'
-import { stopAutomation } from '../../../../services/platform/crews/automation-life.ts'
+import {
+  removeAutomation,
+  stopAutomation,
+} from '../../../../services/platform/crews/automation-life.ts'
+import { createHold, liftHold } from '../../../../services/platform/erasures/legal-holds.ts'
+import type { HoldFields } from '../../../../services/platform/erasures/legal-holds.ts'
 import { createQueueRoom } from '../../../../services/platform/runs/queue-room.ts'
 import type { Transaction } from '../../../../services/shared/postgres/database.ts'
 import { definition } from '../../../support/crew.ts'
@@ -28,6 +34,7 @@ beforeAll(async () => {
   automation = await seedAutomation(at.sql, { organization: 'Acme', slug: 'research' })
 })
 beforeEach(async () => {
+  await at.sql`delete from legal_holds`
   await at.sql`delete from executions`
   await at.sql`delete from batches`
 })
@@ -232,5 +239,100 @@ describe('a forecast', () => {
     }
     expect(Math.abs(runs / trials - 0.95)).toBeLessThan(0.03)
     expect(Math.abs(batches / trials - 0.95)).toBeLessThan(0.03)
+  })
+})
+
+describe('a batch under a legal hold', () => {
+  const hold = (kind: HoldFields['kind'], value: string) => {
+    const by = { organizationId: automation.organizationId, createdBy: 'Ada' }
+    return createHold(at.sql, by, { name: 'Case 1', kind, value })
+  }
+  const count = async (id: string): Promise<number> =>
+    (await at.sql`select from batch_rows where batch_id = ${id}`).count
+
+  it.each([
+    ['automation', (): string => automation.automationId],
+    ['user', (): string => '1'],
+    ['text', (): string => 'T2'],
+  ] as const)('of its %s is not deleted, by hand, by SQL or with others', async (kind, value) => {
+    const id = await create(3)
+    const held = await hold(kind, value())
+    await expect(deleteBatch(at.sql, { id })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('A legal hold keeps rows of this batch'),
+    })
+    await expect(at.sql`delete from batches`).rejects.toThrow('batches is under a legal hold')
+    await expect(at.sql`delete from batch_rows`).rejects.toThrow('batch_rows is under a legal hold')
+    await expect(removeAutomation(at.sql, automation)).rejects.toThrow('or rows of batches')
+    await expect(at.sql`delete from deployments`).rejects.toThrow('under a legal hold')
+    expect(await count(id)).toBe(3)
+    await liftHold(at.sql, held)
+    await deleteBatch(at.sql, { id })
+    expect(await count(id)).toBe(0)
+  })
+
+  it('is kept by the run of one of its rows', async () => {
+    const id = await create(2)
+    await queueBatches(at.sql, queue)
+    const [row] = await at.sql<{ runId: string }[]>`
+      select run_id from batch_rows where batch_id = ${id} and position = 2`
+    await hold('run', row?.runId ?? '')
+    await expect(deleteBatch(at.sql, { id })).rejects.toThrow('A legal hold keeps')
+    await at.sql`delete from batch_rows where batch_id = ${id} and position = 1`
+    expect(await count(id)).toBe(1)
+  })
+
+  it('keeps the held inputs when it is stopped, and starts nothing with them', async () => {
+    const id = await create(3)
+    await hold('text', 't2')
+    await stopBatch(at.sql, { id })
+    expect(await find(id)).toMatchObject({ waiting: 0, stoppedAt: expect.any(Date) })
+    expect(await at.sql`select key, inputs from batch_rows where inputs is not null`).toEqual([
+      { key: 'k2', inputs: { topic: 't2' } },
+    ])
+    await queueBatches(at.sql, queue)
+    expect(await countRuns()).toBe(0)
+    await expect(retryBatch(at.sql, { id })).rejects.toThrow('The batch was stopped')
+  })
+
+  it('gives its inputs to its runs as ever', async () => {
+    const id = await create(3)
+    await hold('automation', automation.automationId)
+    await queueBatches(at.sql, queue)
+    expect(await find(id)).toMatchObject({ waiting: 0, queued: 3 })
+    expect((await at.sql`select from batch_rows where inputs is not null`).count).toBe(0)
+  })
+
+  it('stays when new batches take the place of old ones, which go', async () => {
+    const [kept, gone] = [await create(1), await create(2)]
+    await stopBatch(at.sql, { id: gone })
+    await hold('text', 'k1')
+    await at.sql`update batch_rows set key = 'other' where batch_id = ${gone} and position = 1`
+    await stopBatch(at.sql, { id: kept })
+    await at.sql`
+      insert into batches (organization_id, deployment_id, version_id, name, content_sha256, rows,
+        waiting, trigger, starter_id, starter_name, created_at)
+      select organization_id, deployment_id, version_id, name, content_sha256, rows, 0, trigger,
+        starter_id, starter_name, now() + interval '1 hour'
+      from batches, generate_series(1, ${BATCHES_MAX}::int) where id = ${gone}`
+    await create(1, { content: Buffer.from('topic,id\nother,k9\n') })
+    const left = await at.sql<{ id: string }[]>`select id from batches where rows in (1, 2)`
+    const ids = left.map(({ id }) => id)
+    expect(ids).toContain(kept)
+    expect(ids).not.toContain(gone)
+  })
+
+  it('is none of another organization', async () => {
+    const other = await seedAutomation(at.sql, { organization: 'Rival', slug: 'rival' })
+    const by = { organizationId: other.organizationId, createdBy: 'Eve' }
+    await createHold(at.sql, by, { name: 'All', kind: 'text', value: 't1' })
+    await createHold(at.sql, by, {
+      name: 'Own',
+      kind: 'automation',
+      value: automation.automationId,
+    })
+    const id = await create(2)
+    await deleteBatch(at.sql, { id })
+    expect(await count(id)).toBe(0)
   })
 })

@@ -529,6 +529,21 @@ describe('a legal hold', () => {
     expect(left).toEqual({ state: 'failed', reason: null, findings: [] })
   })
 
+  it('keeps rows of batches by their automation, which wait on', async () => {
+    const { sql } = main
+    const text = 'rosa@example.com'
+    await leaveThings(acme, text)
+    const value = acme.automationId
+    const id = await hold(acme, { kind: 'automation', value })
+    const erasure = await erase(acme, { kind: 'text', value: text })
+    expect(countsOf(erasure)).toMatchObject({ batch_row: [1, 0, 1] })
+    const rows = sql`select position from batch_rows where key = ${text} and inputs is not null`
+    expect(await rows).toEqual([{ position: 1 }])
+    await liftHold(sql, { id })
+    const again = await erase(acme, { kind: 'text', value: text })
+    expect(countsOf(again)).toMatchObject({ batch_row: [1, 1, 0] })
+  })
+
   it('is listed, added and lifted at a shell, with its traces, and recorded', async () => {
     const { sql } = main
     const printed: string[] = []
