@@ -27,7 +27,13 @@ export function designPage(view: DesignPage): Html {
     { title: `${automation.name}: design`, session, current: '/automations' },
     html`${automationHead({ automation, tab: 'design', aside: isOwn ? '' : waysOn(view) })}
       <div class="columns">
-        <div>${isOwn ? ownSection(automation) : tasksSection(definition)}</div>
+        <div>
+          ${
+            isOwn
+              ? ownSection(automation)
+              : html`${tasksSection(definition)} ${proofSection(automation)}`
+          }
+        </div>
         <div>
           ${isOwn ? crewSection(automation) : agentsSection(definition)} ${inputsSection(view)}
         </div>
@@ -35,19 +41,38 @@ export function designPage(view: DesignPage): Html {
   )
 }
 
-function waysOn({ automation, version: { projectId, number } }: DesignPage): Html {
+function waysOn({ version: { projectId, number } }: DesignPage): Html {
   const path = `/projects/${projectId}`
   return html`<div class="buttons push">
-    <a class="button" href="/automations/${automation.automationId}/replays">Replays</a>
-    <a class="button" href="/automations/${automation.automationId}/case-sets">Cases</a>
-    <a class="button" href="/automations/${automation.automationId}/evaluations">Evaluations</a>
-    <a class="button" href="/automations/${automation.automationId}/gates">Gates</a>
-    <a class="button" href="/automations/${automation.automationId}/replay-gates">Replay gate</a>
-    <a class="button" href="/automations/${automation.automationId}/reviews">Reviews</a>
     <a class="button" href="${path}/versions/${number}">Version ${number}</a>
     <a class="button primary" href="${path}/new-version?from=${number}">Edit</a>
   </div>`
 }
+
+/** What shows before and after a version is published that it is good. */
+const PROOFS = [
+  ['case-sets', 'Cases', 'Inputs, with what an answer to them has to be'],
+  ['evaluations', 'Evaluations', 'One version or two over a set of cases: scores, costs, changes'],
+  ['replays', 'Replays', 'Runs performed again from their record: the first step that differs'],
+  ['gates', 'Gates', 'The score that a version needs before it is published'],
+  ['replay-gates', 'Replay gate', 'How many of the newest runs have to replay before'],
+  ['score-rules', 'Scores', 'The share of the runs that checks score, and that people review'],
+  ['reviews', 'Reviews', 'Answers that wait for a person'],
+] as const
+
+const proofSection = ({ automationId }: Automation): Html =>
+  html`<section class="card" aria-labelledby="proofs">
+    <div class="card-head"><h2 id="proofs">Proof</h2></div>
+    <ul class="plan">
+      ${PROOFS.map(
+        ([path, name, about]) =>
+          html`<li>
+            <a href="/automations/${automationId}/${path}"><strong>${name}</strong></a>
+            <p>${about}</p>
+          </li>`,
+      )}
+    </ul>
+  </section>`
 
 const ownSection = ({ automationId }: Automation): Html =>
   html`<section class="card flush" aria-label="Source">
