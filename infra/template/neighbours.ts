@@ -73,14 +73,24 @@ function commonStart(members: readonly Branch[], known: Known): readonly Express
   return end === -1 ? first : first.slice(0, end)
 }
 
-/** Tells whether a run exists exactly when the one before it does not. */
+/**
+ * Tells whether a run exists exactly when the one before it does not. A run of which all conditions
+ * hold already is written without one, and has no `else`.
+ */
 export function areOpposites(before: Run<Branch>, after: Run<Branch>, known: Known): boolean {
-  const [former, guard] = [conditionOf(before), conditionOf(after)]
+  const [former, guard] = [before, after].map((run) => leftOfRun(run, known))
   if (!former || !guard) return false
-  const left = (condition: Expression): Expression => leftOf(condition, known) ?? condition
   const negates = (one: Expression, other: Expression): boolean =>
-    negatedBy(one).some((negated) => same(left(negated), left(other)))
+    negatedBy(one).some((negated) => {
+      const left = leftOf(negated, known)
+      return left !== undefined && same(left, other)
+    })
   return negates(guard, former) || negates(former, guard)
+}
+
+function leftOfRun(run: Run<Branch>, known: Known): Expression | undefined {
+  const condition = conditionOf(run)
+  return condition && leftOf(condition, known)
 }
 
 const negatedBy = (guard: Expression): readonly Expression[] =>

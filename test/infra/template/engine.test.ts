@@ -193,6 +193,30 @@ describe('a template reads as a Helm user would write it', () => {
     )
   })
 
+  it('has no else for what is always there, where its condition holds already', () => {
+    const { template, chart, manifests } = render((component) => {
+      const args = [when<string>(values.on, 'yes'), when<string>(not(values.on), 'no')]
+      create(component, k8s.KubePod, {
+        metadata: { name: 'x' },
+        spec: {
+          containers: [
+            when<k8s.Container>(values.on, { name: 'a', args }),
+            when<k8s.Container>(not(values.on), { name: 'b', args }),
+          ],
+        },
+      })
+    })
+    expect(template('pod').match(/{{- else }}/g)).toHaveLength(1)
+    for (const [on, name, arg] of [
+      [true, 'a', 'yes'],
+      [false, 'b', 'no'],
+    ] as const) {
+      const spec = { containers: [{ name, args: [arg] }] }
+      expect(chart('pod', { on })).toMatchObject({ spec })
+      expect(parse(manifests({ on }).split('---\n').at(-1) ?? '')).toMatchObject({ spec })
+    }
+  })
+
   it('keeps elements with unrelated conditions apart', () => {
     const { template } = render((component) => {
       create(component, k8s.KubeServiceAccount, {
