@@ -37,10 +37,16 @@ interface EndedRun {
 
 const RUNS_MAX = 100
 
+/** All that has no leaf, or what came after the newest one: names of functions of the database. */
+export type WithoutLeaf = 'without_leaf' | 'behind_leaves'
+
 /** Loads the next runs that have no leaf, in the order in which they ended. */
-export const loadEndedRuns = (sql: Queryable): Promise<EndedRun[]> => sql<EndedRun[]>`
+export const loadEndedRuns = (sql: Queryable, which: WithoutLeaf): Promise<EndedRun[]> => sql<
+  EndedRun[]
+>`
   with ended as materialized (
-    select e.* from executions e where id in (select run_id from runs_without_leaf(${RUNS_MAX}))
+    select e.* from executions e
+    where id in (select run_id from ${sql(`runs_${which}`)}(${RUNS_MAX}))
     for key share skip locked)
   select e.id, organization_id, project_version_id, status, attempt, inputs, output, error, usage,
     trigger, starter_id, starter_name, queued_at, started_at, finished_at,

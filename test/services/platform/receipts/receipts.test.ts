@@ -84,10 +84,9 @@ beforeEach(async () => {
   await at.sql`delete from receipt_heads`
   await at.sql`delete from receipt_keys`
   await at.sql`delete from receipt_salts`
-  // The entries of former tests are not asked for again.
   await at.sql`
-    update receipt_log set size = 0, runs_until = now(),
-      audit_until = clock_timestamp() + interval '5 minutes'`
+    update receipt_log set size = 0, runs_until = now(), audit_until = clock_timestamp(),
+      swept_at = now()`
 })
 
 describe('the log of receipts', () => {
@@ -150,7 +149,17 @@ describe('the log of receipts', () => {
     await at.sql`
       update executions set status = 'completed', output = 'x',
         finished_at = now() - interval '1 minute' where id = ${late}`
+    expect(await appendLeaves(at.sql)).toBe(0)
+    const isDue = async () => (await at.sql`select ${hasNewLeaves(at.sql)} as due`)[0]
+    expect(await isDue()).toEqual({ due: false })
+    // A minute later. The entries of former tests are not asked for again.
+    await at.sql`
+      update receipt_log set swept_at = now() - interval '61 seconds',
+        audit_until = clock_timestamp() + interval '5 minutes'`
+    expect(await isDue()).toEqual({ due: true })
     expect(await appendLeaves(at.sql)).toBe(1)
+    expect(await appendLeaves(at.sql)).toBe(0)
+    expect(await isDue()).toEqual({ due: false })
   })
 
   it('reads by their indexes no more than what has ended of late', async () => {
