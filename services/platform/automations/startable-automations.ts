@@ -48,6 +48,42 @@ export async function findStarted(
   return found
 }
 
+/** A run that a caller started, with what lists say of its automation. */
+export interface StartedRun extends Pick<Automation, 'slug' | 'name'> {
+  readonly id: string
+  readonly status: string
+  readonly queuedAt: Date
+}
+
+/** For a starter whose runs are rare: no index has them. */
+const LOOKED_MAX = 10_000
+
+/**
+ * Returns runs that the starter started of what the caller may still start, newest first, from
+ * behind one on, as far as they are among the newest 10,000 of all.
+ */
+export const listStarted = (
+  sql: Queryable,
+  reach: Reach,
+  { starterId, after, limit }: { starterId: string; after: string | undefined; limit: number },
+): Promise<StartedRun[]> => sql<StartedRun[]>`
+  select e.id, e.status, e.queued_at, a.slug, a.name
+  from (
+    select id, deployment_id, status, queued_at, starter_id from executions
+    where ${
+      reach.deploymentId === null
+        ? sql`organization_id = ${reach.organizationId}`
+        : sql`deployment_id = ${reach.deploymentId}`
+    }
+    order by queued_at desc, id desc limit ${LOOKED_MAX}) e
+  join (${startable(sql, reach)}) a on a.id = e.deployment_id
+  where e.starter_id = ${starterId} ${
+    after === undefined
+      ? sql``
+      : sql`and (e.queued_at, e.id) < (select queued_at, id from executions where id = ${after})`
+  }
+  order by e.queued_at desc, e.id desc limit ${limit}`
+
 /** Returns true if an automation of the organization is bound to that OAuth client. */
 export async function isBoundClient(
   sql: Queryable,

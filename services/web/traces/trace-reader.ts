@@ -19,7 +19,8 @@ export interface SpanPlace {
  * `not_found`, `invalid_request`, `unavailable` and `timeout` as the collector does.
  */
 export interface TraceReader {
-  skeleton(traceId: string): Promise<Skeleton>
+  /** The first spans; without `limit` as many as the collector gives at once. */
+  skeleton(traceId: string, limit?: number): Promise<Skeleton>
   span(place: SpanPlace): Promise<SpanView>
   /** The spans in which a text of 1 to 200 characters was found. */
   search(traceId: string, text: string): Promise<FoundSpans>
@@ -67,7 +68,10 @@ export function openTraces(collector: CollectorPlace): OpenTraces {
     const read = (path: string): Promise<unknown> =>
       within(async (signal) => parse(await readText(await ask(path, signal))))
     return {
-      skeleton: async (traceId) => readSkeleton(await read(`/traces/${traceId}?view=skeleton`)),
+      skeleton: async (traceId, limit) => {
+        const part = limit === undefined ? '' : `&limit=${limit}`
+        return readSkeleton(await read(`/traces/${traceId}?view=skeleton${part}`))
+      },
       span: async ({ traceId, spanId }) =>
         readAnswers.span(await read(`/traces/${traceId}/spans/${spanId}`)),
       async search(traceId, text) {

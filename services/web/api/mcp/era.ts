@@ -15,6 +15,12 @@ const VERSION_KEY = `${PREFIX}protocolVersion`
 const CAPABILITIES_KEY = `${PREFIX}clientCapabilities`
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
+/** What the header `Mcp-Name` repeats, by the method. */
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['resources/read', 'uri'],
+])
+
 /** The version in which a message is spoken: within a session, or on its own (2026-07-28). */
 export type Era = 'session' | 'per-request'
 
@@ -56,7 +62,8 @@ function headerFault(
   if (headerOf('mcp-protocol-version') !== claimed) return mismatch('MCP-Protocol-Version')
   if (claimed !== PER_REQUEST_VERSION) return unsupported(String(claimed))
   if (headerOf('mcp-method') !== method) return mismatch('Mcp-Method')
-  const isNamed = method !== 'tools/call' || decode(headerOf('mcp-name')) === params['name']
+  const named = NAMED.get(method)
+  const isNamed = named === undefined || decode(headerOf('mcp-name')) === params[named]
   return isNamed ? undefined : mismatch('Mcp-Name')
 }
 

@@ -20,6 +20,7 @@ import { readMessage, toErrorResponse, toResponse } from '../json-rpc.ts'
 import type { Fields, Message } from '../json-rpc.ts'
 import { CODES, describeWrong } from './messages.ts'
 import type { Fault, Outcome, Progress } from './messages.ts'
+import { askResource, RESOURCE_METHODS } from './resources.ts'
 import { askTask, TASK_METHODS, TASKS } from './tasks.ts'
 import { listTools } from './tools.ts'
 import { refusedCalls } from '../automation/api-route.ts'
@@ -39,9 +40,9 @@ const calling = (operationId: string, tools: string) =>
   operation(operationId, `Call ${tools} by the Model Context Protocol`, {
     description:
       'Streamable HTTP without sessions, in the versions 2026-07-28, 2025-11-25 and 2025-06-18: ' +
-      '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`, and in sessions ' +
-      '`tasks/get`, `tasks/result`, `tasks/cancel`. Takes a token with the scopes `kickoff` and ' +
-      '`read`.',
+      '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`, `resources/list`, ' +
+      '`resources/templates/list`, `resources/read`, and in sessions `tasks/get`, ' +
+      '`tasks/result`, `tasks/cancel`. Takes a token with the scopes `kickoff` and `read`.',
     parameters: [s.idempotencyKey],
     body: {
       content: {
@@ -125,31 +126,45 @@ function readProgressToken(c: Context, { params }: Message): unknown {
 async function perform(c: Context<McpCall>, deps: WebDeps, asked: ToolCall): Promise<Outcome> {
   const { request, reach, era } = asked
   const { method, params } = request
-  const info = { capabilities: { tools: {} }, instructions: INSTRUCTIONS }
-  const serverInfo = { name: 'crew-platform', version: deps.config.PLATFORM_VERSION }
   if (method === 'tools/call') return callTool(c, deps, asked)
   if (method === 'tools/list') return listTools(deps.sql, reach, { cursor: params['cursor'], era })
   if (method === 'ping') return { result: {} }
+  if (deps.traces && RESOURCE_METHODS.has(method)) return askResource(c, deps, asked)
   if (era === 'session' && TASK_METHODS.has(method)) return askTask(c, deps, asked)
+  const introduction = introduce(c, deps, asked)
+  if (introduction) return { result: introduction }
+  const status = era === 'session' ? 200 : 404
+  return { fault: { code: CODES.unknownMethod, message: `There is no method ${method}.`, status } }
+}
+
+/** Says what the server is and has, as either kind of version asks for it. */
+function introduce(
+  c: Context<McpCall>,
+  { traces, config }: WebDeps,
+  { request: { method, params }, era }: ToolCall,
+): Fields | undefined {
+  const offered = { tools: {}, ...(traces && { resources: {} }) }
+  const serverInfo = { name: 'crew-platform', version: config.PLATFORM_VERSION }
+  const instructions = INSTRUCTIONS
   if (method === 'initialize' && era === 'session') {
     // It is not kept: a client that repeats it tells its requests from those of others.
     c.header('mcp-session-id', randomUUID())
-    const capabilities = { tools: {}, tasks: TASKS }
+    const capabilities = { ...offered, tasks: TASKS }
     const protocolVersion = versionFor(params['protocolVersion'])
-    return { result: { protocolVersion, serverInfo, ...info, capabilities } }
+    return { protocolVersion, serverInfo, capabilities, instructions }
   }
   if (method === 'server/discover' && era === 'per-request') {
     const _meta = { [SERVER_INFO_KEY]: serverInfo }
-    return { result: { supportedVersions: VERSIONS, ...info, _meta } }
+    return { supportedVersions: VERSIONS, capabilities: offered, instructions, _meta }
   }
-  const status = era === 'session' ? 200 : 404
-  return { fault: { code: CODES.unknownMethod, message: `There is no method ${method}.`, status } }
+  return undefined
 }
 
 /** What 2026-07-28 wants of each result: nothing of it is to be kept. */
 function inEra(result: Fields, era: Era, method: string): Fields {
   if (era === 'session') return result
-  const isListed = method === 'tools/list' || method === 'server/discover'
+  const isListed =
+    method === 'tools/list' || method === 'server/discover' || RESOURCE_METHODS.has(method)
   return {
     resultType: 'complete',
     ...result,

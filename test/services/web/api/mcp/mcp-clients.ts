@@ -34,6 +34,9 @@ export interface TestClient {
     onprogress?: (told: Told) => void
     signal?: AbortSignal
   }): Promise<ToolAnswer>
+  listResources(): Promise<{ uri: string; mimeType?: string | undefined }[]>
+  /** Returns the texts of a resource. */
+  readResource(uri: string): Promise<unknown[]>
   close(): Promise<void>
 }
 
@@ -94,6 +97,20 @@ const toTestClient = (client: Client | PerRequestClient): TestClient => ({
         ? await client.callTool(params, undefined, options)
         : await client.callTool(params, options)
     return answer as ToolAnswer
+  },
+  async listResources() {
+    const resources = []
+    let cursor: string | undefined
+    do {
+      const page = await client.listResources(cursor === undefined ? {} : { cursor })
+      resources.push(...page.resources)
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    return resources
+  },
+  async readResource(uri) {
+    const { contents } = await client.readResource({ uri })
+    return contents.map((each) => ('text' in each ? each.text : undefined))
   },
   close: () => client.close(),
 })
