@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { dictionary } from '../../shared/dictionary.ts'
 import { prose } from './event-text.ts'
 
 const json = v.record(v.string(), v.unknown())
@@ -6,7 +7,7 @@ const json = v.record(v.string(), v.unknown())
 const callQuestion = v.object({
   /** The host that asks. */
   server: prose,
-  messages: v.record(v.string(), prose),
+  messages: dictionary(v.string(), prose),
 })
 
 /** What a service asks in the middle of a call, by the keys of the answers. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { dictionary } from '../dictionary.ts'
 import { isObject } from '../is-object.ts'
 import type { Questions } from './messages.ts'
 
@@ -66,7 +67,7 @@ export type AskedField = v.InferOutput<typeof field>
 export const askedForm = v.pipe(
   v.object({
     type: v.literal('object'),
-    properties: v.pipe(v.record(words, field), v.maxEntries(FIELDS_MAX)),
+    properties: v.pipe(dictionary(words, field), v.maxEntries(FIELDS_MAX)),
     required: v.optional(v.array(v.string()), []),
   }),
   v.check(

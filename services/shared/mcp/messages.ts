@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { dictionary } from '../dictionary.ts'
 
 /** The version in which this client asks for a session, and those that it understands in one. */
 export const PROTOCOL_VERSION = '2025-06-18'
@@ -65,7 +66,7 @@ export const anyResult = v.looseObject({ resultType: v.optional(v.string(), 'com
 
 /** What a server wants to know before it answers. */
 export const inputRequired = v.object({
-  inputRequests: v.optional(v.record(v.string(), v.looseObject({ method: v.string() })), {}),
+  inputRequests: v.optional(dictionary(v.string(), v.looseObject({ method: v.string() })), {}),
   requestState: v.optional(v.string()),
 })
 
@@ -78,7 +79,7 @@ export const mcpTask = v.object({
   error: v.optional(v.object({ message: v.string() })),
 })
 
-const questions = v.record(
+const questions = dictionary(
   v.string(),
   v.object({ message: v.string(), schema: v.record(v.string(), v.unknown()) }),
 )

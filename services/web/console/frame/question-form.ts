@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import * as v from 'valibot'
 import type { AskedCall } from '../../../platform/runs/run-approvals.ts'
+import { dictionary } from '../../../shared/dictionary.ts'
 import { askedForm } from '../../../shared/mcp/elicitation.ts'
 import type { AskedField } from '../../../shared/mcp/elicitation.ts'
 import type { Html } from './parts.ts'
@@ -8,7 +9,7 @@ import { foreignText } from './text/foreign-text.ts'
 import { hasInvisible, visibleText } from './text/visible-text.ts'
 
 /** What a crew hands over of a question is checked again: it may be any program. */
-const answers = v.object({ properties: v.record(v.string(), askedForm) })
+const answers = v.object({ properties: dictionary(v.string(), askedForm) })
 
 interface FormField {
   /** Its name in the form: keys of servers may be anything. */

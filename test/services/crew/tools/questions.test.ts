@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { inputRequired } from '@modelcontextprotocol/server'
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { parseCrewEvent } from '../../../../services/platform/crew-contract/crew-event.ts'
 import type {
   CrewEvent,
   RecordedStep,
@@ -169,6 +170,32 @@ describe('a question of an MCP server in the middle of a call', () => {
     const keyOf = (meta: unknown) => JSON.stringify(meta).match(/"idempotency-key":"[^"]+"/)?.[0]
     const [first, again] = server.calls.map(({ meta }) => keyOf(meta))
     expect(again).toBe(first)
+  })
+
+  it('has any keys, such as those that objects have by themselves', async () => {
+    const keyed = (value: unknown) =>
+      Object.fromEntries(['__proto__', 'constructor', 'toString'].map((key) => [key, value]))
+    const field = { type: 'string' }
+    const { q } = asking({ properties: keyed(field) }).inputRequests
+    const results = [
+      { resultType: 'input_required', inputRequests: keyed(q) },
+      { resultType: 'complete', content: [{ type: 'text', text: 'Booked.' }] },
+    ]
+    const server = await rawServer((method) => (method === 'tools/call' && results.shift()) || {})
+    const crew = crewAt(server.url)
+    const { asked } = await crew.attempt()
+    // As the worker reads it.
+    const read = parseCrewEvent(JSON.stringify(asked))
+    expect(JSON.stringify(read)).toContain(`"messages":${JSON.stringify(keyed('Sure?'))}`)
+    const { properties } = asked?.call?.parameters ?? {}
+    const form = { type: 'object', properties: keyed(field), required: [] }
+    const strict = keyed({ ...form, additionalProperties: false })
+    expect(JSON.stringify(properties)).toBe(JSON.stringify(strict))
+    crew.answer(keyed(keyed('yes')))
+    expect((await crew.attempt()).output).toBe('Booked.')
+    expect(JSON.stringify(server.seen.at(-1)?.params)).toContain(
+      JSON.stringify(keyed({ action: 'accept', content: keyed('yes') })),
+    )
   })
 
   it('is declined by one who declines, and the server says what comes of it', async () => {
