@@ -11,10 +11,14 @@ import { countDone, listRunTasks } from '../../../platform/runs/run-tasks.ts'
 import type { RunTask } from '../../../platform/runs/run-tasks.ts'
 import { findRun, kickoff } from '../../../platform/runs/runs.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
+import type { RunText } from '../../../platform/runs/run-texts.ts'
+import { createBell } from '../../../shared/bell.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import type { McpCall, WebDeps } from '../../context.ts'
+import { queueTexts } from '../../run-texts/queue-texts.ts'
+import type { TextQueue } from '../../run-texts/queue-texts.ts'
 import { automationUrl } from '../automation/automation-urls.ts'
 import { callerOf } from '../automation/events.ts'
 import { followRun } from '../automation/follow-run.ts'
@@ -34,6 +38,9 @@ const WAIT_MS = 50_000
 /** With progress, which keeps both of them waiting. */
 const WAIT_WITH_PROGRESS_MS = 600_000
 const PROGRESS_MS = 15_000
+/** Between two notifications of what a model writes. */
+const TEXT_MS = 1000
+const TEXT_CHARACTERS_MAX = 500
 
 /** A request about a run. */
 export interface ToolCall {
@@ -162,16 +169,19 @@ export async function* follow(
     ? { change: 'event' as const, waitMs: WAIT_WITH_PROGRESS_MS, lookMs: PROGRESS_MS }
     : { change: 'status' as const, waitMs: WAIT_MS }
   const { signal } = c.req.raw
+  const asked = { ...wait, automation, runId, caller: callerOf(c), signal }
+  const runs = followRun(deps, asked)
   let last: Run | undefined
-  for await (const run of followRun(deps, {
-    ...wait,
-    automation,
-    runId,
-    caller: callerOf(c),
-    signal,
-  })) {
-    last = run
-    if (isTold && !isOver(run)) yield tell(await listRunTasks(deps.sql, run))
+  let tasks: readonly RunTask[] = []
+  for await (const seen of isTold ? withTexts(runs, queueTexts(deps.texts, runId)) : runs) {
+    if (typeof seen === 'string') {
+      yield tell(tasks, seen)
+      continue
+    }
+    last = seen
+    if (!isTold || isOver(seen)) continue
+    tasks = await listRunTasks(deps.sql, seen)
+    yield tell(tasks)
   }
   const approval =
     asks && last?.status === 'waiting' ? await findApproval(deps.sql, runId) : undefined
@@ -184,7 +194,7 @@ export async function* follow(
 function createProgress(progressToken: unknown) {
   let done = 0
   let looks = 0
-  return (tasks: readonly RunTask[]): Fields => {
+  return (tasks: readonly RunTask[], written?: string): Fields => {
     const completed = countDone(tasks)
     looks = completed > done ? 1 : looks + 1
     done = Math.max(done, completed)
@@ -192,7 +202,47 @@ function createProgress(progressToken: unknown) {
       progressToken,
       progress: done + looks / (looks + 1),
       ...(tasks.length > 0 && { total: tasks.length }),
-      message: describeProgress(tasks, done),
+      message: written ?? describeProgress(tasks, done),
     }
   }
+}
+
+/** Yields what models write between two looks at a run, as one text in a second. */
+async function* withTexts(
+  runs: AsyncGenerator<Run, void>,
+  texts: TextQueue,
+): AsyncGenerator<Run | string, void> {
+  const pause = createBell()
+  try {
+    for (;;) {
+      const looked = new AbortController()
+      const { signal } = looked
+      const look = runs.next().finally(() => looked.abort())
+      // It may fail while the caller is slow to read a text.
+      look.catch(() => {})
+      while (!signal.aborted) {
+        await texts.arrival(PROGRESS_MS, signal)
+        const written = describeTexts(texts.take())
+        if (written === undefined || signal.aborted) continue
+        yield written
+        await pause.wait(TEXT_MS, signal)
+      }
+      const { done, value } = await look
+      if (done) return
+      yield value
+    }
+  } finally {
+    texts.leave()
+    await runs.return()
+  }
+}
+
+/** Returns the end of what the newest of the answers got, under the name of its task. */
+function describeTexts(texts: readonly RunText[]): string | undefined {
+  const newest = texts.at(-1)
+  if (!newest) return undefined
+  const own = texts.filter(({ step }) => step === newest.step)
+  const whole = own.map(({ text }) => text).join('')
+  const shown = whole.slice(-TEXT_CHARACTERS_MAX).replace(/^[\uDC00-\uDFFF]/, '')
+  return `${newest.task}: ${shown.length < whole.length ? '…' : ''}${shown}`
 }

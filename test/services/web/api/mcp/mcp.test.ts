@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createStaticToken } from '../../../../../services/platform/automations/static-tokens.ts'
 import type { TokenScope } from '../../../../../services/platform/automations/token-limits.ts'
 import { parkRun } from '../../../../../services/platform/runs/run-approvals.ts'
+import { publishTexts } from '../../../../../services/platform/runs/run-texts.ts'
 import { completeRun, failRun, takeRuns } from '../../../../../services/platform/runs/run-queue.ts'
 import { openMcpSession } from '../../../../../services/shared/mcp/client.ts'
 import { definition } from '../../../../support/crew.ts'
@@ -127,6 +128,39 @@ describe.each([
     const steps = told.map((each) => each.progress)
     expect(steps).toEqual([...new Set(steps)].toSorted((a, b) => a - b))
     expect(told.at(-1)).toMatchObject({ total: 2 })
+    await client.close()
+  })
+
+  it('is told what the models of its own run write, the end of it, once a second', async () => {
+    const client = await open(url, token)
+    const call = (heard: Told[]) => {
+      const onprogress = (each: Told) => void heard.push(each)
+      return client.callTool({ name: 'acme-digest', arguments: {}, onprogress })
+    }
+    const [told, others]: [Told[], Told[]] = [[], []]
+    const answer = call(told)
+    const run = await takeRun(stage.sql)
+    const other = call(others)
+    const otherRun = await takeRun(stage.sql)
+    const text = { run: run.id, step: 's1', task: 'write', agent: 'writer' }
+    const said = `${'\u{1f30a}'.repeat(600)}.`
+    const started = performance.now()
+    // More than once: the service may still be connecting to the channel.
+    await until(async () => {
+      await publishTexts(stage.sql, [{ ...text, offset: 0, text: said }])
+      return told.filter(({ message }) => message?.startsWith('write: ')).length === 2
+    })
+    const seconds = (performance.now() - started) / 1000
+    await completeRun(stage.sql, run, { output: 'Tides.', usage: USAGE })
+    await completeRun(stage.sql, otherRun, { output: 'Owls.', usage: USAGE })
+    expect(await answer).toMatchObject({ content: [{ text: 'Tides.' }] })
+    expect(await other).toMatchObject({ content: [{ text: 'Owls.' }] })
+    const written = told.filter(({ message }) => message?.startsWith('write: '))
+    expect(written[0]?.message).toBe(`write: …${'\u{1f30a}'.repeat(249)}.`)
+    expect(seconds).toBeGreaterThan(0.9)
+    expect(JSON.stringify(others)).not.toContain('write: ')
+    const steps = told.map((each) => each.progress)
+    expect(steps).toEqual([...new Set(steps)].toSorted((a, b) => a - b))
     await client.close()
   })
 
