@@ -24,6 +24,8 @@ interface ForwardQuery {
   readonly after: ForwardPosition | undefined
   /** Of 100 traces so many, by their ids: whole traces, and the same ones each time. */
   readonly share: number
+  /** Only spans of these services, as patterns of `like`. @default of all */
+  readonly services: string[] | undefined
   /** The most spans of a page. */
   readonly spans: number
 }
@@ -60,8 +62,9 @@ export async function readForwardPage(reader: Reader, query: ForwardQuery): Prom
   const { notes, from } = await reader.ask((sql) => listNotes(sql, organization, after))
   const { traces, next, isLast } = chooseTraces(notes, from, query.share)
   await warm(reader, traces)
-  const limit = query.spans
-  const places = await reader.ask((sql) => listPlaces(sql, { organization, traces, from, limit }))
+  const { spans: limit, services } = query
+  const asked = { organization, traces, from, services, limit }
+  const places = await reader.ask((sql) => listPlaces(sql, asked))
   // One place more than the page may have says that there are more.
   const [chunk = []] = chunksOf(places.slice(0, limit), { spans: limit, bytes: PAGE_BYTES })
   const isCut = chunk.length < places.length
@@ -212,13 +215,14 @@ interface PlacesQuery {
   readonly organization: string
   readonly traces: readonly NotedTrace[]
   readonly from: ForwardPosition
+  readonly services: string[] | undefined
   readonly limit: number
 }
 
 /** The spans of the traces that were stored with their notes, and are there still. */
 async function listPlaces(
   sql: Queryable,
-  { organization, traces, from, limit }: PlacesQuery,
+  { organization, traces, from, services, limit }: PlacesQuery,
 ): Promise<ForwardPlace[]> {
   if (traces.length === 0) return []
   const list = (read: (one: NotedTrace) => string | null) => traces.map(read)
@@ -227,6 +231,11 @@ async function listPlaces(
     ? sql`and (note_id, trace_id, start_us, span_id) > (
         ${String(from.id)}::text::int8, ${from.traceId ?? ''}::text::uuid,
         ${span.startUs}::text::int8, ${span.spanId}::text::int8)`
+    : sql``
+  // The name of a service is one of its resource, which a span has from the first on.
+  const isOfService = services
+    ? sql`and exists (select from resources where id = resource_id
+        and attributes ->> 'service.name' like any (${services}::text[]))`
     : sql``
   return sql<ForwardPlace[]>`
     select * from (
@@ -243,6 +252,7 @@ async function listPlaces(
           and live_spans.start_time >= noted.day::timestamp at time zone 'UTC'
           and live_spans.start_time < (noted.day + 1)::timestamp at time zone 'UTC'
           and (noted.stored_by is null or live_spans.xmin::text::int8 = noted.stored_by)
+          ${isOfService}
       ) as found
     ) as placed
     where true ${isAfter}

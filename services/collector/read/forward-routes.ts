@@ -20,10 +20,26 @@ import { readParameters, requireNoParameters } from './read-query.ts'
 const BODY_BYTES_MAX = 1 << 20
 const SPANS_MAX = 1000
 const ORGANIZATIONS_MAX = 10_000
+const SERVICES_MAX = 10
+const SERVICE = /^[^,*]{1,100}\*?$/
+
+const toLike = (service: string): string => service.replace(/[\\%_]/g, '\\$&').replace(/\*$/, '%')
+
+const services = v.pipe(
+  v.string(),
+  v.check(
+    (text) => text.split(',').every((each) => SERVICE.test(each)),
+    'must be up to 10 names of services with commas between, each with an asterisk at its end at ' +
+      'the most',
+  ),
+  v.transform((text) => text.split(',').map(toLike)),
+  v.maxLength(SERVICES_MAX),
+)
 
 const pageParameters = v.object({
   after: v.optional(v.pipe(v.string(), v.transform(readForwardCursor))),
   share: v.optional(integer(1, 100), '100'),
+  services: v.optional(services),
   spans: v.optional(integer(1, SPANS_MAX), String(SPANS_MAX)),
 })
 
@@ -72,7 +88,11 @@ export function addForwarding(
   app.get('/forwarding', async (c) => {
     c.set('view', 'forwarding')
     const query = readParameters(pageParameters, new URL(c.req.url).searchParams)
-    const page = await readForwardPage(c.var.reader, { ...query, after: query.after })
+    const page = await readForwardPage(c.var.reader, {
+      ...query,
+      after: query.after,
+      services: query.services,
+    })
     const body = page.json === undefined ? Buffer.alloc(0) : (encode ??= createEncoder())(page.json)
     return c.body(new Uint8Array(body), 200, {
       'cache-control': 'no-store',

@@ -15,6 +15,7 @@ export interface DueForward {
   readonly endpoint: string
   readonly sealedHeaders: Buffer | null
   readonly share: number
+  readonly services: readonly string[]
   readonly region: string | null
   readonly allowedRegions: AllowedRegions
   /** Null: it has not begun. */
@@ -68,7 +69,7 @@ export async function renewForward(
     from organizations o
     where f.id = ${lease.id} and lease_id = ${lease.leaseId} and paused_at is null
       and o.id = f.organization_id
-    returning f.id, organization_id, endpoint, sealed_headers, share, f.region,
+    returning f.id, organization_id, endpoint, sealed_headers, share, services, f.region,
       o.allowed_regions, cursor, spans_max, tries`
   return found
 }

@@ -10,7 +10,12 @@ import type { SealedWebhookKeys } from '../webhooks/webhooks.ts'
 /** The most addresses that an organization forwards spans to. */
 export const TRACE_FORWARDS_MAX = 5
 /** The longest texts, in characters. */
-export const FORWARD_LENGTHS = { name: 100, endpoint: 2000, headers: 4096 } as const
+export const FORWARD_LENGTHS = { name: 100, endpoint: 2000, headers: 4096, service: 100 } as const
+
+/** The most services that a forward names. */
+export const FORWARD_SERVICES_MAX = 10
+/** The name of a service, or its beginning before an asterisk. */
+export const SERVICE_PATTERN = /^[^\s,*]+( [^\s,*]+)*\*?$/
 
 /** Names a forward of an organization. */
 interface TraceForwardKey {
@@ -25,6 +30,8 @@ export interface TraceForwardFields {
   readonly endpoint: string
   /** Of 100 traces so many. */
   readonly share: number
+  /** Only spans of these services, as `SERVICE_PATTERN` has them; none: of all. */
+  readonly services: readonly string[]
   /** Where the address is, as people say; null: they say nothing. */
   readonly region: string | null
 }
@@ -49,9 +56,10 @@ export interface TraceForward extends TraceForwardKey, TraceForwardFields {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, organization_id, name, endpoint, share, region, sealed_headers is not null as has_headers,
-  began_at, forwarded::float8 as forwarded, rejected::float8 as rejected, waiting_since,
-  failing_since, problem, paused_at, pause_reason, created_at`
+  id, organization_id, name, endpoint, share, services, region,
+  sealed_headers is not null as has_headers, began_at, forwarded::float8 as forwarded,
+  rejected::float8 as rejected, waiting_since, failing_since, problem, paused_at, pause_reason,
+  created_at`
 
 const isOf = (sql: Queryable, { id, organizationId }: TraceForwardKey) => sql`
   id = ${id} and organization_id = ${organizationId}`
@@ -110,10 +118,11 @@ const wrongHeaders = (why: string): AppError =>
       'authorization=Basic%20abc,x-team=crews.',
   )
 
-const toRow = ({ name, endpoint, share, region }: TraceForwardFields) => ({
+const toRow = ({ name, endpoint, share, services, region }: TraceForwardFields) => ({
   name,
   endpoint,
   share,
+  services: [...services],
   region,
 })
 

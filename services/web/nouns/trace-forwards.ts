@@ -9,10 +9,12 @@ import {
   deleteTraceForward,
   findTraceForward,
   FORWARD_LENGTHS,
+  FORWARD_SERVICES_MAX,
   listTraceForwards,
   pauseTraceForward,
   readForwardHeaders,
   resumeTraceForward,
+  SERVICE_PATTERN,
   TRACE_FORWARDS_MAX,
   updateTraceForward,
 } from '../../platform/traces/trace-forwards.ts'
@@ -23,7 +25,7 @@ import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
 import { textUpTo, whole } from '../../shared/schemas.ts'
 import { integer, moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { absoluteTime } from '../console/frame/format.ts'
-import { number, secret, text } from '../resources/controls.ts'
+import { lines, number, secret, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State } from '../resources/declaration.ts'
 import { factsByName, valuesByName } from './by-name.ts'
@@ -31,7 +33,14 @@ import { nameField } from './name-text.ts'
 import { organization } from './organization.ts'
 import { region } from './region.ts'
 
-const { name: NAME_MAX, endpoint: ENDPOINT_MAX, headers: HEADERS_MAX } = FORWARD_LENGTHS
+const {
+  name: NAME_MAX,
+  endpoint: ENDPOINT_MAX,
+  headers: HEADERS_MAX,
+  service: SERVICE_MAX,
+} = FORWARD_LENGTHS
+
+const SERVICE_FORM = 'must be the name of a service without commas; an asterisk may be at its end'
 
 const fields = {
   name: nameField(NAME_MAX, { example: 'Langfuse' }),
@@ -55,6 +64,23 @@ const fields = {
     control: number({ max: 100 }),
     example: 100,
   }),
+  services: field(
+    v.optional(
+      v.pipe(
+        v.array(v.pipe(textUpTo(SERVICE_MAX), v.regex(SERVICE_PATTERN, SERVICE_FORM))),
+        v.maxLength(FORWARD_SERVICES_MAX, `must have at most ${FORWARD_SERVICES_MAX} names`),
+      ),
+      [],
+    ),
+    {
+      label: 'Services',
+      hint:
+        'Only spans whose resource has one of these as service.name, one on each line; an ' +
+        'asterisk at the end stands for any rest. Empty: all',
+      control: lines({ rows: 2 }),
+      example: ['billing', 'crew-*'],
+    },
+  ),
   region,
 }
 

@@ -21,6 +21,8 @@ interface SpanQuery {
   /** Null: from now on. */
   readonly after: string | null
   readonly share: number
+  /** None: all. */
+  readonly services: readonly string[]
   readonly spans: number
 }
 
@@ -44,10 +46,11 @@ export function openCommittedSpans(collector: CollectorPlace): CommittedSpans {
         const asked = { path: '/forwarding', method: 'PUT', claims, body, missing: OLD } as const
         await callCollector(collector, asked, signal)
       }),
-    read: ({ organizationId, after, share, spans }, signal) =>
+    read: ({ organizationId, after, share, services, spans }, signal) =>
       deadline({ ...limit, signal }, async (stop) => {
         const query = new URLSearchParams({ share: String(share), spans: String(spans) })
         if (after !== null) query.set('after', after)
+        if (services.length > 0) query.set('services', services.join(','))
         const claims = { scopes: ['traces:read'], organization: String(organizationId) } as const
         const asked = { path: `/forwarding?${query.toString()}`, claims, missing: OLD }
         const { headers, ...response } = await answerOf(collector, asked, stop)

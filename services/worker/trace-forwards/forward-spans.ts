@@ -71,8 +71,8 @@ async function forwardPage(deps: ForwardDeps, held: Held, signal: AbortSignal): 
   if (outside !== undefined) {
     return fail(deps, held, { problem: `Not sent: its region ${outside}.`, isFinal: true })
   }
-  const { organizationId, cursor: after, share, spansMax } = forward
-  const page = await deps.spans.read({ organizationId, after, share, spans: spansMax }, signal)
+  const { organizationId, cursor: after, share, services, spansMax: spans } = forward
+  const page = await deps.spans.read({ organizationId, after, share, services, spans }, signal)
   if (page.body.length === 0) return settle(deps, held, { page, ...NOTHING })
   const outcome = await postSpans(deps, { forward, body: page.body }, signal)
   if (outcome.is === 'accepted') return settle(deps, held, { page, ...outcome })

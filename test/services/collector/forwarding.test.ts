@@ -143,6 +143,39 @@ describe('spans that are forwarded', { timeout: 60_000 * slowness }, () => {
     expect((await readAll(start)).spans).toHaveLength(80)
   })
 
+  it('are those of the services that are named, by their resources', async () => {
+    const start = await now()
+    const names = ['billing', 'billing-2', 'Billing', 'crew-a', 'a%', "it's", undefined]
+    const traceId = randomBytes(16).toString('hex')
+    const resourceSpans = names.map((name) => ({
+      resource: { attributes: name === undefined ? [] : [textAttribute('service.name', name)] },
+      scopeSpans: [{ spans: [spanOf({ traceId, spanId: randomBytes(8).toString('hex'), name })] }],
+    }))
+    await tenantOf(harness, OWN).send(toProtobuf({ resourceSpans }))
+    await harness.rolledUp()
+    const read = async (services: string) => {
+      const { spans } = await readAll(start, `&services=${encodeURIComponent(services)}`)
+      return spans.map(({ name }) => name).toSorted()
+    }
+    expect(await read('billing')).toEqual(['billing'])
+    expect(await read('billing*,crew-a')).toEqual(['billing', 'billing-2', 'crew-a'])
+    expect(await read('%,a_*,crew')).toEqual([])
+    expect(await read("a%*,it's")).toEqual(['a%', "it's"])
+    expect((await readAll(start)).spans).toHaveLength(names.length)
+    expect((await readAll(start, '&services=billing&spans=1')).spans).toHaveLength(1)
+    for (const wrong of [
+      '',
+      '*',
+      'a,',
+      'a*b',
+      '**',
+      'x'.repeat(101),
+      Array(11).fill('a').join(','),
+    ]) {
+      expect((await page(`after=${start}&services=${wrong}`)).status).toBe(400)
+    }
+  })
+
   it('grow with their share, and are all at 100', () => {
     const hex = fc
       .uint8Array({ minLength: 16, maxLength: 16 })

@@ -25,7 +25,7 @@ import type { SpanReceiver } from '../../support/span-receiver.ts'
 import { until } from '../../support/until.ts'
 import { createHarness, SECRET } from '../collector/support/harness.ts'
 import type { Harness } from '../collector/support/harness.ts'
-import { requestOf, spanOf, toProtobuf } from '../collector/support/otlp.ts'
+import { requestOf, spanOf, textAttribute, toProtobuf } from '../collector/support/otlp.ts'
 import { authorizationOf, tenantOf } from '../collector/support/tokens.ts'
 import { useOneAutomation } from '../platform/one-automation.ts'
 import { SECRET_KEY_BASE, silent } from './harness.ts'
@@ -84,13 +84,21 @@ describe('forwards of traces', { timeout: 60_000 }, () => {
   /** A forward; once `isBegun` it has the place from which it forwards. */
   const forward = async (
     endpoint = receiver.url,
-    given: { headers?: string; region?: string; organizationId?: number; isBegun?: boolean } = {},
+    given: {
+      headers?: string
+      region?: string
+      services?: string[]
+      organizationId?: number
+      isBegun?: boolean
+    } = {},
   ): Promise<TraceForward> => {
     const { headers, region = null, organizationId = own, isBegun = true } = given
+    const { services = [] } = given
     const [id, name] = [randomUUID(), randomUUID()]
     const sealedHeaders =
       headers === undefined ? null : keys.seal(headers, { id, deploymentId: organizationId })
-    const fields = { id, organizationId, name, endpoint, share: 100, region, sealedHeaders }
+    const of = { id, organizationId, name, endpoint, share: 100 }
+    const fields = { ...of, services, region, sealedHeaders }
     const created = await createTraceForward(platform.sql, fields)
     if (isBegun) await until(async () => (await look(created)).beganAt !== null)
     return created
@@ -100,11 +108,14 @@ describe('forwards of traces', { timeout: 60_000 }, () => {
     if (!found) throw new Error('there is none')
     return found
   }
-  const send = async (count: number, organization = own): Promise<string[]> => {
+  const send = async (count: number, organization = own, service?: string): Promise<string[]> => {
     const spans = Array.from({ length: count }, () =>
       spanOf({ spanId: randomBytes(8).toString('hex') }),
     )
-    await tenantOf(source, String(organization)).send(toProtobuf(requestOf(...spans)))
+    const { resourceSpans = [] } = requestOf(...spans)
+    const resource = service && { attributes: [textAttribute('service.name', service)] }
+    const sent = resource ? resourceSpans.map((each) => ({ ...each, resource })) : resourceSpans
+    await tenantOf(source, String(organization)).send(toProtobuf({ resourceSpans: sent }))
     return spans.map(({ spanId = '' }) => spanId)
   }
   const received = (of = receiver): string[] =>
@@ -140,6 +151,22 @@ describe('forwards of traces', { timeout: 60_000 }, () => {
     await hasAll(sent)
     await becomes(row, ({ forwarded, waitingSince }) => forwarded === 4 && !waitingSince)
     expect(receiver.spans().map(({ spanId }) => spanId)).toHaveLength(4)
+  })
+
+  it('are those of the services that the forward names', async () => {
+    work()
+    const row = await forward(receiver.url, { services: ['billing', 'crew-*'] })
+    await send(2, own, 'Billing')
+    const sent = await send(2, own, 'billing')
+    await send(2, own, 'shop')
+    sent.push(...(await send(1, own, 'crew-platform-worker')))
+    await becomes(row, ({ forwarded }) => forwarded === 3)
+    expect(received().toSorted()).toEqual(sent.toSorted())
+    const now = await look(row)
+    await updateTraceForward(platform.sql, now, { ...now, services: [], sealedHeaders: undefined })
+    sent.push(...(await send(1, own, 'shop')))
+    await hasAll(sent)
+    expect(received()).toHaveLength(4)
   })
 
   it('are sent again by the next worker when one ends before the answer', async () => {

@@ -62,7 +62,7 @@ describe('two organizations', () => {
     const ofOwner = { organizationId: acme.organizationId, createdBy: acme.userId }
     ;({ id: traceTokenId } = await recordTraceToken(sql, { ...token, ...ofOwner }))
     const forward = { name: 'forward acmesecret', endpoint: 'https://acmesecret.example.com' }
-    const rest = { share: 100, region: null, sealedHeaders: null }
+    const rest = { share: 100, services: [], region: null, sealedHeaders: null }
     const key = { id: traceForwardId, organizationId: acme.organizationId }
     await createTraceForward(sql, { ...key, ...forward, ...rest })
   })
