@@ -190,6 +190,26 @@ export interface ForwardLag {
   readonly paused: number
 }
 
+/** A forward whose spans do not arrive. */
+interface LateForward {
+  readonly name: string
+  readonly organization: string
+}
+
+const LATE_MINUTES = 10
+
+/**
+ * Returns up to `limit` forwards that the platform paused, or whose receiver takes nothing or keeps
+ * spans waiting for ten minutes; those that fail first.
+ */
+export const listLateForwards = (sql: Queryable, limit: number): Promise<LateForward[]> =>
+  sql<LateForward[]>`
+    select f.name, o.name as organization
+    from trace_forwards f join organizations o on o.id = f.organization_id
+    where pause_reason is not null or paused_at is null
+      and least(failing_since, waiting_since) < now() - make_interval(mins => ${LATE_MINUTES})
+    order by pause_reason is null, failing_since, f.id limit ${limit}`
+
 /** Measures how far forwards are behind. */
 export async function measureForwards(sql: Queryable): Promise<ForwardLag> {
   const [lag] = await sql<[ForwardLag]>`

@@ -1,14 +1,18 @@
 import { html } from 'hono/html'
 import * as v from 'valibot'
-import type { Check } from '../check.ts'
+import { readOnly } from '../../../platform/diagnostics.ts'
+import { listLateForwards } from '../../../platform/traces/forward-queue.ts'
+import type { Check, CheckContext } from '../check.ts'
 import { declareCodes } from '../failure-code.ts'
 import { failed, passed, skipped, warning, withWarnings } from '../finding.ts'
 import type { Finding, Warning } from '../finding.ts'
 import { httpGet } from '../http-get.ts'
 import type { HttpAnswer } from '../http-get.ts'
+import { orAbort } from '../or-abort.ts'
 import { describeOutage } from '../outage.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024
+const FORWARDS_MAX = 20
 /** A month, in which a larger volume is ordered. */
 const SOON_MS = 30 * 86_400_000
 
@@ -62,6 +66,11 @@ const warnings = declareCodes({
     'A day of traces is not archived, or archived days cannot be read; no span is lost. Look at ' +
     'the object store, and at the log of the job archive; `archive:verify DAY` compares a day. ' +
     'The next run begins the day anew.',
+  trace_forwards_late:
+    'Another backend gets no spans of an organization, or gets them late; they wait for as long ' +
+    'as traces are kept. An admin of the organization sees the reason under Traces, Send traces, ' +
+    'Trace forwards, and resumes the forward there once its address or headers are right. Where ' +
+    'many are late, look at the log of the worker, and at its way out.',
 })
 
 /**
@@ -84,20 +93,41 @@ export const collectorCheck: Check<CollectorDetails> = {
     ],
   },
 
-  async run({ signal }, { config: { COLLECTOR_URL: url } }) {
+  async run(context, { config: { COLLECTOR_URL: url } }) {
     if (url === undefined) return skipped()
     const target = new URL(`${url}/health`)
     const { host } = target
     try {
+      const { signal } = context
+      const late = warnOfForwards(context)
       const answer = await httpGet(target, { signal, bytesMax: ANSWER_BYTES_MAX })
-      return toFinding(answer, host)
+      return toFinding(answer, host, await late)
     } catch (thrown) {
       return failed(failures.collector_unreachable, describeOutage(thrown), { details: { host } })
     }
   },
 }
 
-function toFinding({ status, json, cut }: HttpAnswer, host: string): Finding<CollectorDetails> {
+/** A database that cannot be asked is the matter of its own check. */
+async function warnOfForwards({ signal, sql }: CheckContext): Promise<readonly Warning[]> {
+  try {
+    const read = readOnly(sql, (tx) => listLateForwards(tx, FORWARDS_MAX))
+    const late = await orAbort(signal, read)
+    const [first] = late
+    if (!first) return []
+    const count = late.length < FORWARDS_MAX ? late.length : `${FORWARDS_MAX} or more`
+    const named = `"${first.name}" of ${first.organization}`
+    return [warning(warnings.trace_forwards_late, `late trace forwards: ${count}, first ${named}`)]
+  } catch {
+    return []
+  }
+}
+
+function toFinding(
+  { status, json, cut }: HttpAnswer,
+  host: string,
+  late: readonly Warning[],
+): Finding<CollectorDetails> {
   const unreachable = (error: string): Finding<CollectorDetails> =>
     failed(failures.collector_unreachable, error, { details: { host } })
   if (status !== 200) return unreachable(`HTTP ${status} from the collector`)
@@ -105,7 +135,7 @@ function toFinding({ status, json, cut }: HttpAnswer, host: string): Finding<Col
   const health = v.safeParse(healthReport, json)
   if (health.success) {
     const details = { host, collector: health.output }
-    return passed({ details: withWarnings(details, warningsOf(health.output)) })
+    return passed({ details: withWarnings(details, [...warningsOf(health.output), ...late]) })
   }
   return passed({ details: withWarnings({ host }, [UNRECOGNIZED]) })
 }

@@ -241,6 +241,16 @@ describe('collector', () => {
     })
   })
 
+  it('is well where no one can be asked about trace forwards', async () => {
+    await during(json(200, { status: 'ok' }), async (server) => {
+      const env = { COLLECTOR_URL: server.url }
+      const nowhere = { databaseUrl: 'postgres://nobody@127.0.0.1:9/none', env }
+      const result = await resultOf('collector', nowhere)
+      expect(result).toMatchObject({ status: 'ok' })
+      expect(result.details).not.toHaveProperty('warnings')
+    })
+  })
+
   it.each(['ok', 'degraded'])('passes when it says that it is %s', async (status) => {
     await during(json(200, { status, database: 'up' }), async (server) => {
       expect(await ask(server)).toMatchObject({ status: 'ok', details: { collector: { status } } })

@@ -1,11 +1,13 @@
 import { start as startCollector } from '../../../../../services/collector/start.ts'
 import { start as startOauth } from '../../../../../services/oauth/start.ts'
+import { resumeTraceForward } from '../../../../../services/platform/traces/trace-forwards.ts'
+import type { TraceForward } from '../../../../../services/platform/traces/trace-forwards.ts'
 import { createLog } from '../../../../../services/shared/log.ts'
 import { freePort } from '../../../../support/free-port.ts'
 import { startIdentityProvider } from '../../../../support/identity-provider.ts'
 import { createDatabase } from '../../../../support/postgres.ts'
 import { OAUTH_KEY } from '../support/dependencies.ts'
-import { closed } from '../support/faults.ts'
+import { closed, httpServer } from '../support/faults.ts'
 import { says, server, variable } from './scene.ts'
 import type { Case } from './scene.ts'
 
@@ -108,6 +110,25 @@ export const SERVICE_CASES = {
   collector_retention_late: collector({ days_held_back: 2 }),
   collector_roll_ups_late: collector({ roll_ups: 'late' }),
   collector_archive_failing: collector({ archive_failure: '2026-11-21: no' }),
+  trace_forwards_late: {
+    component: 'collector',
+    async stage({ sql, options }) {
+      const there = await httpServer(says(200, () => ({ status: 'ok' })))
+      const [forward] = await sql<[TraceForward]>`
+        insert into trace_forwards (organization_id, name, endpoint, share, failing_since)
+        select id, 'Langfuse', 'https://otlp.example.com', 100, now() - interval '11 minutes'
+        from organizations limit 1 returning id, organization_id`
+      await sql`
+        insert into trace_forwards (organization_id, name, endpoint, share, waiting_since)
+        select organization_id, 'On time', endpoint, 100, now() - interval '9 minutes'
+        from trace_forwards`
+      return {
+        broken: options({ env: { COLLECTOR_URL: there.url } }),
+        follow: () => resumeTraceForward(sql, forward),
+        end: () => there.stop(),
+      }
+    },
+  },
   oauth_key_missing: variable('oauth', { PLATFORM_OAUTH_API_KEY: '' }),
   oauth_unreachable: {
     component: 'oauth',
