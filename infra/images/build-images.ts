@@ -1,8 +1,18 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import {
   BUILDERS,
   buildCommand,
@@ -56,9 +66,8 @@ async function changedOf(
   { builder, options, directory }: Pick<Means, 'builder' | 'directory'> & { options: Options },
   print: Print,
 ): Promise<readonly Changed[]> {
-  const bundles = join(directory, 'build')
-  await bundle(bundles)
-  const all = own.map((image) => ({ ...image, digest: digestOf(image, bundles) }))
+  const digests = await knownDigests(own, join(directory, 'build'))
+  const all = own.map((image) => ({ ...image, digest: digests[image.target] ?? '' }))
   if (options.extra.length > 0) return all
   return all.filter((image) => {
     const isUnchanged = isBuilt(builder, image, image.digest)
@@ -167,6 +176,55 @@ function advice({ push, cluster, registry }: Options, images: ChartImages): stri
 `
 }
 
+/** All that the images are made of, or that decides what the bundles are. */
+const SOURCES = [
+  'Dockerfile',
+  'infra/artifacts/dockerfile.ts',
+  'infra/images',
+  'node_modules/.package-lock.json',
+  'package-lock.json',
+  'package.json',
+  'patches',
+  'python',
+  'scripts',
+  'services',
+  'tsconfig.json',
+]
+/** Which digests the images had with which sources: bundling takes some seconds of a core. */
+const KNOWN = 'node_modules/.cache/images.json'
+
+/** The digest of each image by its target; bundles into a directory after a change of sources. */
+async function knownDigests(
+  own: readonly OwnImage[],
+  directory: string,
+): Promise<Readonly<Record<string, string>>> {
+  const sources = SOURCES.flatMap((path) => filesIn('.', path))
+  const ofSources = hashOf('.', sources.filter((path) => !path.endsWith('.pyc')).toSorted())
+  const known: Known = existsSync(KNOWN) ? JSON.parse(readFileSync(KNOWN, 'utf8')) : {}
+  if (known.ofSources === ofSources && known.digests) return known.digests
+  await bundle(directory)
+  const digests = Object.fromEntries(own.map((each) => [each.target, digestOf(each, directory)]))
+  keep({ ofSources, digests })
+  return digests
+}
+
+interface Known {
+  readonly ofSources?: string
+  readonly digests?: Readonly<Record<string, string>>
+}
+
+/** Writes at once, since other runs may read; packages may belong to another user. */
+function keep(known: Known): void {
+  const fresh = `${KNOWN}.${process.pid}`
+  try {
+    mkdirSync(dirname(KNOWN), { recursive: true })
+    writeFileSync(fresh, JSON.stringify(known))
+    renameSync(fresh, KNOWN)
+  } catch {
+    // The next run bundles again.
+  }
+}
+
 /** Bundles into a directory as the Dockerfile does. Raises when that fails. */
 async function bundle(directory: string): Promise<void> {
   const program = ['scripts/bundle-and-run.cjs', 'scripts/build.ts', '--out', directory]
@@ -182,6 +240,12 @@ export function digestOf({ target }: OwnImage, directory: string): string {
   const paths = copied.flatMap((path) => filesIn(directory, path)).toSorted()
   const hash = createHash('sha256')
   for (const file of ['Dockerfile', 'package-lock.json']) hash.update(readFileSync(file))
+  return hash.update(hashOf(directory, paths)).digest('hex')
+}
+
+/** The hash of files below a directory, with their paths. */
+function hashOf(directory: string, paths: readonly string[]): string {
+  const hash = createHash('sha256')
   for (const path of paths) hash.update(`\n${path}\n`).update(readFileSync(join(directory, path)))
   return hash.digest('hex')
 }
