@@ -35,6 +35,7 @@ export function createDiagnostics(
   app: Hono<WebApp>,
 ): Diagnostics {
   const { env = {}, kubernetes, limits = LIMITS, providerUrls = {}, schemaVersion } = diagnostics
+  const { checks = CHECKS } = diagnostics
   const pod = config.POD_NAME ?? hostname()
   const address = databaseAddress(config)
   const name = createNaming(config)
@@ -42,7 +43,7 @@ export function createDiagnostics(
   const readVariable = readerOf(env)
   const isMounted = routesOf(app)
   const diagnoses = createDiagnoses({
-    checks: bindChecks({
+    checks: bindChecks(checks, {
       config,
       pod,
       readVariable,
@@ -73,9 +74,9 @@ export function createDiagnostics(
   return { diagnoses, pod }
 }
 
-function bindChecks(surroundings: Surroundings): BoundChecks {
+function bindChecks(checks: typeof CHECKS, surroundings: Surroundings): BoundChecks {
   const bound = COMPONENT_NAMES.map((name): [string, BoundCheck] => {
-    const check = CHECKS[name]
+    const check = checks[name]
     return [name, { timeout: check.timeout, run: (context) => check.run(context, surroundings) }]
   })
   // The keys are all component names: the line above walks over them.

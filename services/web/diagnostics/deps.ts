@@ -1,6 +1,7 @@
 import type { EnvSource } from '../../shared/env.ts'
 import type { KubernetesAddress } from '../../shared/kubernetes/client.ts'
 import type { ProviderUrls } from './check.ts'
+import type { CHECKS } from './checks/list.ts'
 import type { Diagnosis } from './diagnoses.ts'
 import type { Limits } from './run-checks.ts'
 
@@ -11,6 +12,8 @@ export interface DiagnosticsDeps {
   /** Absent outside Kubernetes. */
   readonly kubernetes?: KubernetesAddress | undefined
   readonly limits?: Limits
+  /** What is checked of each component. */
+  readonly checks?: typeof CHECKS
   readonly providerUrls?: ProviderUrls
   /** The number of the last migration that this program has. */
   readonly schemaVersion?: number | undefined

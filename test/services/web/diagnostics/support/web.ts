@@ -11,6 +11,7 @@ import type { EnvSource } from '../../../../../services/shared/env.ts'
 import { createLog } from '../../../../../services/shared/log.ts'
 import { serve } from '../../../../../services/shared/http/serve.ts'
 import type { DiagnosticsDeps } from '../../../../../services/web/diagnostics/deps.ts'
+import { CHECKS } from '../../../../../services/web/diagnostics/checks/list.ts'
 import type { ComponentName } from '../../../../../services/web/diagnostics/checks/list.ts'
 import type { ComponentResult } from '../../../../../services/web/diagnostics/finding.ts'
 import type { Report } from '../../../../../services/web/diagnostics/report.ts'
@@ -107,8 +108,25 @@ export async function reportOf({ databaseUrl, env = {}, diagnostics }: WebOption
 /** Opens no connection, since it is asked for nothing. */
 let mounted: ReturnType<typeof openWeb>['app'] | undefined
 
-export async function resultOf(name: ComponentName, options: WebOptions): Promise<ReadResult> {
-  return (await reportOf(options)).components[name]
+/** The result of one check; the others, and their connections, take ten times as long. */
+export async function resultOf(
+  name: ComponentName,
+  { diagnostics, ...options }: WebOptions,
+): Promise<ReadResult> {
+  const checks = { ...NO_CHECKS, [name]: CHECKS[name] }
+  return (await reportOf({ ...options, diagnostics: { ...diagnostics, checks } })).components[name]
+}
+
+const skip = async () => ({ status: 'skipped' }) as const
+const NO_CHECKS: typeof CHECKS = {
+  database: { ...CHECKS.database, run: skip },
+  designer: { ...CHECKS.designer, run: skip },
+  auth: { ...CHECKS.auth, run: skip },
+  tools: { ...CHECKS.tools, run: skip },
+  collector: { ...CHECKS.collector, run: skip },
+  oauth: { ...CHECKS.oauth, run: skip },
+  llm_connections: { ...CHECKS.llm_connections, run: skip },
+  platform_pods: { ...CHECKS.platform_pods, run: skip },
 }
 
 export function codeOf({ details }: ComponentResult): string | undefined {
