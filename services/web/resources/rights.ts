@@ -18,14 +18,12 @@ export function pathsOf({ kind, under }: Placed, at: 'api' | 'pages' = 'api') {
 }
 
 /**
- * Returns the scope that changes what is at a path of the API, before those of which one is enough
- * to read it; none where there is another noun, or one for sessions alone.
+ * Returns the paths of a noun in the API with the scope that changes what is there, before those of
+ * which one is enough to read it; none where it is for sessions alone.
  */
-export const scopesAt =
-  (path: string): Reader<readonly TokenScope[]> =>
-  (declaration) => {
-    const { rights, scope } = declaration
-    const list = `${API}${pathsOf(declaration).list}`.replaceAll(/:\w+/g, '[^/]+')
-    if (!scope || !new RegExp(`^${list}(/|$)`).test(path)) return []
-    return rights.read === 'admin' ? [scope] : [scope, 'read', 'design']
-  }
+export const scopedPathsOf: Reader<readonly ScopedPath[]> = ({ rights, scope, ...placed }) => {
+  const list = `${API}${pathsOf(placed).list}`.replaceAll(/:\w+/g, '[^/]+')
+  const pattern = new RegExp(`^${list}(/|$)`)
+  return scope ? [[pattern, rights.read === 'admin' ? [scope] : [scope, 'read', 'design']]] : []
+}
+type ScopedPath = readonly [pattern: RegExp, scopes: readonly TokenScope[]]

@@ -14,7 +14,7 @@ import { readSession } from './session.ts'
 import type { TokenRefusal } from '../../../platform/automations/static-token-use.ts'
 import type { TokenScope } from '../../../platform/automations/token-limits.ts'
 import { NOUNS } from '../../nouns/list.ts'
-import { scopesAt } from '../../resources/rights.ts'
+import { scopedPathsOf } from '../../resources/rights.ts'
 
 const BASIC = /^Basic +([A-Za-z0-9+/]{1,400}={0,2})$/i
 /** The user name that clients of package indexes send with a token in HTTP Basic. */
@@ -143,12 +143,14 @@ const AUDIT = '/designer/v2/audit/'
 /** Files name automations by their slugs: a token that keeps settings in files reads the list. */
 const PARENTS = '/designer/v2/automations'
 
+const SCOPED = NOUNS.flatMap((noun) => noun.read(scopedPathsOf))
+
 /** Returns the scopes of which a token of an organization needs one for a call. */
 export function scopesFor(method: string, path: string): readonly TokenScope[] {
   const isRead = READS.has(method)
   if (path.startsWith('/tools/')) return isRead ? ['read', 'upload'] : ['upload']
   if (path.startsWith(AUDIT)) return ['settings']
-  const found = NOUNS.flatMap((noun) => noun.read(scopesAt(path)))
+  const found = SCOPED.flatMap(([pattern, scopes]) => (pattern.test(path) ? scopes : []))
   const other = path.startsWith(MANAGED) ? 'settings' : 'design'
   const [scope = other, ...others] = found.length > 0 ? found : ([other, 'read'] as const)
   const more = path === PARENTS ? (['settings'] as const) : []
