@@ -38,11 +38,17 @@ const oddFor = (route: number, caller: number): readonly string[] =>
   isLong ? ODD : [ODD[(route + 2 * caller) % ODD.length] ?? '']
 
 /**
- * A stranger is turned away before anything reads the address of a route that is not for anybody:
- * one of three of them is tried, and all in the long form.
+ * Some are turned away before anything reads the address: strangers from all that is not for
+ * anybody, a token from pages, a person from the API of automations. One of three of these is
+ * tried. The other APIs take a person and a token alike, and one of them is tried. The long form
+ * has all.
  */
-const isTried = (caller: number, { method, path }: Route, index: number): boolean =>
-  isLong || caller > 0 || index % 3 === 0 || rights.find(`${method} ${path}`) === 'anybody'
+function isTried(caller: number, { method, path }: Route, index: number): boolean {
+  if (isLong || rights.find(`${method} ${path}`) === 'anybody') return true
+  if (/^\/(designer|tools)\//.test(path) && caller > 0) return index % 2 === caller - 1
+  const isKnown = caller === (path.startsWith('/platform/') ? 2 : 1)
+  return isKnown || index % 3 === 0
+}
 
 /** Nobody, a person, and the holder of a token for everything of an organization. */
 async function callers(): Promise<Record<string, string>[]> {
