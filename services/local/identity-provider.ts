@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { chmod, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -6,6 +6,7 @@ import type { RequestListener } from 'node:http'
 import { join, resolve } from 'node:path'
 import { writeEnvFile } from './env-file.ts'
 import type { Stoppable } from './owner.ts'
+import { makeKeyPair } from '../shared/key-pair.ts'
 
 /** The scope of the local identity provider's tokens. */
 export const SCOPE = 'platform_automations'
@@ -44,7 +45,7 @@ export async function startLocalProvider(
   const { host, port, directory } = options
   const issuer = `http://${host}:${port}`
   const keyFile = resolve(directory, 'oauth-client.pem')
-  const client = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const client = makeKeyPair('RS256')
   await writeFile(keyFile, client.privateKey.export({ type: 'pkcs8', format: 'pem' }))
   await chmod(keyFile, 0o600)
   const clients: LocalClients = {
@@ -75,7 +76,7 @@ function configuration(
   { secretClient, keyClient }: LocalClients,
   publicJwk: Record<string, unknown>,
 ) {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey } = makeKeyPair('RS256')
   const signingKey = {
     ...privateKey.export({ format: 'jwk' }),
     // A new one at each start: the platform then knows that it has to ask for the keys again.

@@ -1,24 +1,18 @@
-import { generateKeyPair, randomUUID } from 'node:crypto'
-import { promisify } from 'node:util'
+import { randomUUID } from 'node:crypto'
 import { exportJWK, importPKCS8 } from 'jose'
 import type { CryptoKey } from 'jose'
 import { AppError } from '../../shared/errors.ts'
+import { makeKeyPair } from '../../shared/key-pair.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import { createVault } from '../../shared/vault.ts'
-
-const makeKeys = promisify(generateKeyPair)
-const MAKERS = {
-  RS256: () => makeKeys('rsa', { modulusLength: 2048 }),
-  ES256: () => makeKeys('ec', { namedCurve: 'P-256' }),
-}
 
 /** What the keys of a table sign, and with which algorithm. */
 interface SigningUse {
   readonly table: SigningKeyTable
   /** What they sign, for the log, as in `crew-platform identity key`. */
   readonly label: string
-  readonly algorithm: keyof typeof MAKERS
+  readonly algorithm: 'RS256' | 'ES256'
 }
 
 /** Options of `createSigningKeys`. */
@@ -44,7 +38,7 @@ export function createSigningKeys(options: SigningKeysOptions, use: SigningUse):
   const vault = createVault({ label, current, previous })
 
   async function add(): Promise<void> {
-    const { privateKey, publicKey } = await MAKERS[algorithm]()
+    const { privateKey, publicKey } = makeKeyPair(algorithm)
     const kid = randomUUID()
     const pem = String(privateKey.export({ format: 'pem', type: 'pkcs8' }))
     const jwk = { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: algorithm }
