@@ -45,7 +45,7 @@ export async function startLocalProvider(
   const { host, port, directory } = options
   const issuer = `http://${host}:${port}`
   const keyFile = resolve(directory, 'oauth-client.pem')
-  const client = makeKeyPair('RS256')
+  const client = await makeKeyPair('RS256')
   await writeFile(keyFile, client.privateKey.export({ type: 'pkcs8', format: 'pem' }))
   await chmod(keyFile, 0o600)
   const clients: LocalClients = {
@@ -58,7 +58,10 @@ export async function startLocalProvider(
   // @ts-expect-error: the package has no types. Only this option needs it, so only this option
   // loads it.
   const { default: OidcProvider } = await import('oidc-provider')
-  const provider: Provider = new OidcProvider(issuer, configuration(options, clients, publicJwk))
+  const provider: Provider = new OidcProvider(
+    issuer,
+    await configuration(options, clients, publicJwk),
+  )
   const server = createServer(provider.callback()).listen(port, host)
   await once(server, 'listening')
   return {
@@ -71,12 +74,12 @@ export async function startLocalProvider(
   }
 }
 
-function configuration(
+async function configuration(
   { audience }: LocalProviderOptions,
   { secretClient, keyClient }: LocalClients,
   publicJwk: Record<string, unknown>,
 ) {
-  const { privateKey } = makeKeyPair('RS256')
+  const { privateKey } = await makeKeyPair('RS256')
   const signingKey = {
     ...privateKey.export({ format: 'jwk' }),
     // A new one at each start: the platform then knows that it has to ask for the keys again.

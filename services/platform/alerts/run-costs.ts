@@ -2,7 +2,7 @@ import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { costOfModels } from '../../shared/prices/find-price.ts'
 import type { ModelUse } from '../../shared/prices/find-price.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
-import { listOwnPrices } from '../budgets/model-prices.ts'
+import { listOwnPrices, modelsCalledBy } from '../budgets/model-prices.ts'
 import type { Watched } from './watches.ts'
 
 /** The runs that are priced at a time. */
@@ -65,14 +65,7 @@ const listUnpriced = (tx: Transaction, ids: readonly string[], at: Date) => tx<E
           and e.finished_at > ${at}::timestamptz - make_interval(mins => r.minutes))
       and not exists (select from run_costs where run_id = e.id)
     limit ${RUNS_MAX})
-  select e.*, (
-    select coalesce(json_agg(m), '[]') from (
-      select name as model,
-        coalesce(sum((usage ->> 'input_tokens')::bigint), 0) as input_tokens,
-        coalesce(sum((usage ->> 'cached_input_tokens')::bigint), 0) as cached_input_tokens,
-        coalesce(sum((usage ->> 'output_tokens')::bigint), 0) as output_tokens
-      from run_steps where run_id = e.id and kind = 'llm' and attempt > 0 group by name) m
-    ) as models
+  select e.*, ${modelsCalledBy(tx, tx`e.id`)} as models
   from ended e`
 
 /** Deletes one batch of costs that no alert looks back at. Returns how many. */

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres'
 import { isUuid } from '../automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
@@ -163,3 +164,12 @@ const toRow = (sql: Queryable, { models, perMillion, ...rest }: ModelPriceFields
   models: [...models],
   perMillion: sql.json(perMillion),
 })
+
+/** The models that the run of an id in SQL called, with their calls and tokens, as JSON. */
+export const modelsCalledBy = (sql: Queryable, runId: PendingQuery<Row[]>) => sql`(
+  select coalesce(json_agg(m order by model), '[]') from (
+    select name as model, count(*) as calls,
+      coalesce(sum((usage ->> 'input_tokens')::bigint), 0) as input_tokens,
+      coalesce(sum((usage ->> 'cached_input_tokens')::bigint), 0) as cached_input_tokens,
+      coalesce(sum((usage ->> 'output_tokens')::bigint), 0) as output_tokens
+    from run_steps where run_id = ${runId} and kind = 'llm' and attempt > 0 group by name) m)`

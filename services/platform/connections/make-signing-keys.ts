@@ -38,7 +38,7 @@ export function createSigningKeys(options: SigningKeysOptions, use: SigningUse):
   const vault = createVault({ label, current, previous })
 
   async function add(): Promise<void> {
-    const { privateKey, publicKey } = makeKeyPair(algorithm)
+    const { privateKey, publicKey } = await makeKeyPair(algorithm)
     const kid = randomUUID()
     const pem = String(privateKey.export({ format: 'pem', type: 'pkcs8' }))
     const jwk = { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: algorithm }

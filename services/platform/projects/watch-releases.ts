@@ -4,7 +4,7 @@ import { costOfModels } from '../../shared/prices/find-price.ts'
 import type { ModelUse } from '../../shared/prices/find-price.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
 import { PLATFORM, writeAudit } from '../audit/audit.ts'
-import { listOwnPrices } from '../budgets/model-prices.ts'
+import { listOwnPrices, modelsCalledBy } from '../budgets/model-prices.ts'
 import { describeFound, findStanding, worseBy } from './release-standing.ts'
 import type { Measure, SeenRun, Standing } from './release-standing.ts'
 import type { Rollback } from './releases.ts'
@@ -137,13 +137,7 @@ async function countRuns(
         select from release_runs where project_id = ${projectId} and unit = e.unit)
       order by unit, finished_at, id)
     select id, unit, is_new, status = 'error' as has_failed, finished_at,
-      (select coalesce(json_agg(m), '[]') from (
-        select name as model,
-          coalesce(sum((usage ->> 'input_tokens')::bigint), 0) as input_tokens,
-          coalesce(sum((usage ->> 'cached_input_tokens')::bigint), 0) as cached_input_tokens,
-          coalesce(sum((usage ->> 'output_tokens')::bigint), 0) as output_tokens
-        from run_steps where run_id = f.id and kind = 'llm' and attempt > 0 group by name) m
-      ) as models
+      ${modelsCalledBy(tx, tx`f.id`)} as models
     from fresh f order by finished_at, id limit ${limit}`
   const last = ended.at(-1)
   if (!last) return 0

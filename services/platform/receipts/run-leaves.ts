@@ -2,7 +2,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { costOfModels } from '../../shared/prices/find-price.ts'
 import type { ModelUse } from '../../shared/prices/find-price.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
-import { listOwnPrices } from '../budgets/model-prices.ts'
+import { listOwnPrices, modelsCalledBy } from '../budgets/model-prices.ts'
 import { digestOf, saltedHash } from './receipt-documents.ts'
 
 interface CalledModel extends ModelUse {
@@ -52,13 +52,7 @@ export const loadEndedRuns = (sql: Queryable, which: WithoutLeaf): Promise<Ended
     trigger, starter_id, starter_name, queued_at, started_at, finished_at,
     (select coalesce(json_object_agg(kind, count), '{}') from (
       select kind, count(*) from run_steps where run_id = e.id group by kind) s) as steps,
-    (select coalesce(json_agg(m order by model), '[]') from (
-      select name as model, count(*) as calls,
-        coalesce(sum((usage ->> 'input_tokens')::bigint), 0) as input_tokens,
-        coalesce(sum((usage ->> 'cached_input_tokens')::bigint), 0) as cached_input_tokens,
-        coalesce(sum((usage ->> 'output_tokens')::bigint), 0) as output_tokens
-      from run_steps where run_id = e.id and kind = 'llm' and attempt > 0 group by name) m
-    ) as models,
+    ${modelsCalledBy(sql, sql`e.id`)} as models,
     (select coalesce(json_agg(a order by asked_at, step_key), '[]') from (
       select step_key, task, proposed, asked_at, decision, answer, decided_at, decided_by
       from run_approvals where run_id = e.id) a) as decisions
