@@ -79,7 +79,7 @@ export interface TableFigures {
 
 /** Why a migration is refused. */
 export interface Reason {
-  readonly kind: 'failed' | 'lock' | 'rows' | 'time' | 'former_programs' | Loss['kind']
+  readonly kind: 'failed' | 'lock' | 'rows' | 'time' | 'programs' | 'former_programs' | Loss['kind']
   readonly database: DatabaseName
   readonly migration: string | null
   readonly table: string | null
@@ -104,8 +104,8 @@ export interface DatabaseFigures {
   } | null
 }
 
-/** What the programs of the release before did on the migrated copies. */
-interface FormerFigures {
+/** What programs did on the migrated copies. */
+interface ProgramFigures {
   /** What tells their schema of a database from others, by the name of the database. */
   readonly schemas: Readonly<Record<string, string>>
   /** What they were asked, such as `GET /health`. */
@@ -128,7 +128,9 @@ export interface Verdict {
   readonly backup: { readonly name: string; readonly createdAt: string; readonly ageHours: number }
   readonly limits: Limits
   readonly databases: readonly DatabaseFigures[]
-  /** The programs of before, tried on the copies; null: they were not given. */
-  readonly formerPrograms: FormerFigures | null
+  /** Those of this release, tried on the copies; null: none were there, or nothing is pending. */
+  readonly programs: ProgramFigures | null
+  /** Those of the release before; null: they were not given. */
+  readonly formerPrograms: ProgramFigures | null
   readonly reasons: readonly Reason[]
 }

@@ -16,10 +16,10 @@ import { restoreDatabase } from '../backup/restore-database.ts'
 import { createTarget, dropTarget } from '../backup/target.ts'
 import { compareRows } from './compare-rows.ts'
 import type { DatabaseFigures, Limits, Reason } from './figures.ts'
-import { hasFormerPrograms, tryFormerPrograms } from './former-programs.ts'
-import type { FormerTrial } from './former-programs.ts'
 import { judge } from './judge.ts'
 import { CONNECTION_NAME, observeUse } from './observe.ts'
+import { hasPrograms, tryPrograms } from './programs.ts'
+import type { ProgramTrial } from './programs.ts'
 import { rehearse } from './rehearse.ts'
 
 /** A backup of a database, and how it is tried. */
@@ -30,22 +30,26 @@ interface Rehearsal {
   readonly limits: Limits
   /** What the operator says is free; undefined: the server is asked. */
   readonly freeBytes: number | undefined
-  /** Where the programs of the release before are; undefined: they are not tried. */
-  readonly former: FormerPlace | undefined
+  /** Where programs are, by the release. Those that are not named are not tried. */
+  readonly programs: ProgramPlaces
   readonly log: Log
 }
 
-/** The directory of the programs of the release before. */
-export interface FormerPlace {
-  readonly directory: string
+/** The directories of the programs of this release and of the one before. */
+export interface ProgramPlaces {
+  readonly own: string | undefined
+  readonly former: string | undefined
   /** Further certificate authorities that they trust, in PEM. */
   readonly caFile: string | undefined
 }
 
+/** Whose programs are tried. */
+export type Release = 'own' | 'former'
+
 interface Proved {
   readonly figures: DatabaseFigures
   readonly reasons: readonly Reason[]
-  readonly former?: FormerTrial
+  readonly trials: Readonly<Partial<Record<Release, ProgramTrial>>>
 }
 
 /**
@@ -62,8 +66,8 @@ export async function proveDatabase(
   )
   const to = pending.at(-1)?.version ?? from
   // With nothing pending, only the way back is left to be tried.
-  if (pending.length === 0 && !plan.former)
-    return { figures: { name, from, to, rehearsal: null }, reasons: [] }
+  if (pending.length === 0 && plan.programs.former === undefined)
+    return { figures: { name, from, to, rehearsal: null }, reasons: [], trials: {} }
   if (plan.entry.schemaVersion !== from) {
     throw new AppError(
       'conflict',
@@ -126,28 +130,48 @@ async function prove(
   const measured = { database: name, pending: pending.length, ...rehearsal }
   const reasons = judge(measured, limits)
   const figures = { name, from, to, rehearsal }
-  const { former: programs } = trial
-  const isWhole = done.migrations.every(({ failure }) => failure === null)
-  if (!programs || !isWhole || !(await hasFormerPrograms(programs.directory, name))) {
-    return { figures, reasons }
-  }
-  // After the comparison: they write, too.
-  const former = await use(place, (sql) =>
-    tryFormerPrograms({ ...programs, database: name, copy: place, sql }),
+  // A copy that is not migrated says nothing about programs.
+  if (done.migrations.some(({ failure }) => failure !== null))
+    return { figures, reasons, trials: {} }
+  const trials = await use(place, (sql) =>
+    tryAll(trial.programs, { database: name, copy: place, sql }),
   )
-  log.info({ database: name, tried: former.tried.length }, 'former programs tried on the copy')
-  return { figures, reasons: [...reasons, ...former.problems.map(toReason(name))], former }
+  log.info({ database: name, releases: Object.keys(trials) }, 'programs tried on the copy')
+  const problems = RELEASES.flatMap((of) =>
+    (trials[of]?.problems ?? []).map((problem) => toReason(name, of, problem)),
+  )
+  return { figures, reasons: [...reasons, ...problems], trials }
 }
 
-const toReason =
-  (database: Reason['database']) =>
-  (problem: string): Reason => ({
-    kind: 'former_programs',
-    database,
-    migration: null,
-    table: null,
-    text: `The former programs do not work on the new schema: ${problem}.`,
-  })
+/** Those of before are there in mid-upgrade, and after a way back. */
+const RELEASES = ['own', 'former'] as const
+
+/** After rows were compared: programs write, too. */
+async function tryAll(
+  { caFile, ...places }: ProgramPlaces,
+  on: {
+    readonly database: BackupDatabase['name']
+    readonly copy: DatabaseAddress
+    readonly sql: Database
+  },
+): Promise<Proved['trials']> {
+  const trials: Partial<Record<Release, ProgramTrial>> = {}
+  for (const release of RELEASES) {
+    const directory = places[release]
+    if (directory === undefined || !(await hasPrograms(directory, on.database))) continue
+    trials[release] = await tryPrograms({ ...on, directory, caFile })
+  }
+  return trials
+}
+
+const toReason = (database: Reason['database'], of: Release, problem: string): Reason => ({
+  kind: of === 'own' ? 'programs' : 'former_programs',
+  database,
+  migration: null,
+  table: null,
+  text:
+    `The ${of === 'own' ? '' : 'former '}programs do not work on the new schema: ` + `${problem}.`,
+})
 
 const prefixOf = ({ database }: DatabaseAddress): string => `${database.slice(0, 40)}_prove_`
 

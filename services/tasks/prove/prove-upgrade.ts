@@ -8,9 +8,9 @@ import type { Archive, Manifest } from '../backup/archive.ts'
 import type { BackupDatabase } from '../backup/create-backup.ts'
 import type { DatabaseFigures, Limits, Reason, Verdict } from './figures.ts'
 import { CONNECTION_NAME } from './observe.ts'
-import type { FormerTrial } from './former-programs.ts'
 import { proveDatabase } from './prove-database.ts'
-import type { FormerPlace } from './prove-database.ts'
+import type { ProgramPlaces, Release } from './prove-database.ts'
+import type { ProgramTrial } from './programs.ts'
 
 /** What is rehearsed, and within which limits. */
 interface ProofPlan {
@@ -22,7 +22,7 @@ interface ProofPlan {
   readonly only: BackupDatabase['name'] | undefined
   readonly limits: Limits
   readonly freeBytes: number | undefined
-  readonly former: FormerPlace | undefined
+  readonly programs: ProgramPlaces
   readonly log: Log
 }
 
@@ -31,14 +31,14 @@ interface ProofPlan {
  * installation, and what a damaged backup, a restore and `proveDatabase` raise.
  */
 export async function proveUpgrade(plan: ProofPlan): Promise<Verdict> {
-  const { archive, databases, only, limits, freeBytes, former, log } = plan
+  const { archive, databases, only, limits, freeBytes, programs, log } = plan
   const backup = await findBackup(archive, plan.backup)
   const manifest = await readManifest(archive, backup)
   await checkSizes(archive, backup, manifest)
   await checkInstallation(databases, manifest, backup.name)
   const figures: DatabaseFigures[] = []
   const reasons: Reason[] = []
-  const trials: [string, FormerTrial][] = []
+  const trials: [string, Trials][] = []
   for (const database of databases.filter(({ name }) => only === undefined || name === only)) {
     const entry = manifest.databases.find(({ name }) => name === database.name)
     if (!entry) {
@@ -47,11 +47,11 @@ export async function proveUpgrade(plan: ProofPlan): Promise<Verdict> {
         `The backup ${backup.name} has no ${database.name} database. Make a new backup.`,
       )
     }
-    const of = { archive, backup: backup.name, entry, limits, freeBytes, former, log }
+    const of = { archive, backup: backup.name, entry, limits, freeBytes, programs, log }
     const proved = await proveDatabase(database, of)
     figures.push(proved.figures)
     reasons.push(...proved.reasons)
-    if (proved.former) trials.push([database.name, proved.former])
+    trials.push([database.name, proved.trials])
   }
   const isCurrent = figures.every(({ from, to }) => from === to)
   const { createdAt } = manifest
@@ -67,15 +67,27 @@ export async function proveUpgrade(plan: ProofPlan): Promise<Verdict> {
     },
     limits,
     databases: figures,
-    formerPrograms: trials.length === 0 ? null : summarize(trials),
+    programs: summarize(trials, 'own'),
+    formerPrograms: summarize(trials, 'former'),
     reasons,
   }
 }
 
-const summarize = (trials: readonly [string, FormerTrial][]): Verdict['formerPrograms'] => ({
-  schemas: Object.fromEntries(trials.map(([database, { schema }]) => [database, schema])),
-  tried: trials.flatMap(([, { tried }]) => tried),
-})
+type Trials = Readonly<Partial<Record<Release, ProgramTrial>>>
+
+function summarize(
+  trials: readonly (readonly [string, Trials])[],
+  release: Release,
+): Verdict['programs'] {
+  const done = trials.flatMap(([database, { [release]: trial }]) =>
+    trial ? [[database, trial] as const] : [],
+  )
+  if (done.length === 0) return null
+  return {
+    schemas: Object.fromEntries(done.map(([database, { schema }]) => [database, schema])),
+    tried: done.flatMap(([, { tried }]) => tried),
+  }
+}
 
 /** By the salts of the fingerprints of its keys, which are of one installation alone. */
 async function checkInstallation(

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access, readFile, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
@@ -10,8 +10,8 @@ import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { readParts } from '../backup/parts.ts'
 import type { Passphrase } from '../backup/sealed-file.ts'
 import { guarded, refusalWith } from '../resources/options.ts'
-import { hasFormerPrograms } from './former-programs.ts'
 import { use } from './prove-database.ts'
+import { hasPrograms } from './programs.ts'
 import { proveUpgrade } from './prove-upgrade.ts'
 import { isSignedVerdict, renderVerdict, signVerdict, verdictKey } from './verdict.ts'
 
@@ -19,8 +19,9 @@ const USAGE = `Usage: npm run task -- upgrade:prove [options]
 
 Rehearses the upgrade to this version on your own data: restores a backup beside the original, which
 it only reads, migrates the copy, and drops it. It says of each migration how long it took, what it
-wrote, which locks it held on tables that are in use, and whether anything was lost. Its variables
-are those of backup:create; the user of the database needs CREATEDB.
+wrote, which locks it held on tables that are in use, and whether anything was lost. Then the
+programs of this version read the copy. Its variables are those of backup:create; the user of the
+database needs CREATEDB.
 
   --backup NAME      a name of backup:list [latest]
   --only NAME        main or collector [both]
@@ -89,7 +90,7 @@ async function prove(
   const { stderr: destination } = process
   const log = createLog({ name: 'upgrade', level: config.LOG_LEVEL, destination })
   if (request.out !== undefined) await checkWritable(request.out)
-  if (formerPrograms !== undefined && !(await hasFormerPrograms(formerPrograms, 'main'))) {
+  if (formerPrograms !== undefined && !(await hasPrograms(formerPrograms, 'main'))) {
     throw wrong(`--former-programs is ${JSON.stringify(formerPrograms)}, without tasks/main.js.`)
   }
   const timeoutMs = config.DATABASE_WAIT_SECONDS * 1000
@@ -97,14 +98,20 @@ async function prove(
     await waitForDatabase(address, { timeoutMs, log })
     if (request.isRecorded) await use(address, (sql) => requirePlaceForVerdicts(sql, name))
   }
-  const former = formerPrograms === undefined ? undefined : { directory: formerPrograms, caFile }
-  const plan = { archive, backup, databases, only, limits, freeBytes, former, log }
+  const programs = { own: await findOwnPrograms(), former: formerPrograms, caFile }
+  const plan = { archive, backup, databases, only, limits, freeBytes, programs, log }
   const document = await signVerdict(await proveUpgrade(plan), archive.passphrase)
   const json = `${JSON.stringify(document)}\n`
   print(request.json ? json : renderVerdict(document))
   if (request.out !== undefined) await writeFile(request.out, json, { mode: 0o600 })
   if (request.isRecorded) await record(document, wanted)
   return document.verdict.verdict === 'refused' ? REFUSED : 0
+}
+
+/** The directory of the bundles that this one is among; undefined where sources run. */
+async function findOwnPrograms(): Promise<string | undefined> {
+  const directory = join(dirname(process.argv[1] ?? ''), '..')
+  return (await hasPrograms(directory, 'main')) ? directory : undefined
 }
 
 async function check(file: string, by: Passphrase, keepIn: Parts['databases']): Promise<number> {

@@ -66,16 +66,15 @@ const TITLES = {
 
 /** Writes a verdict as text for people. */
 export function renderVerdict({ verdict, key, signature }: SignedVerdict): string {
-  const { backup, databases, reasons, platform, formerPrograms: former } = verdict
+  const { backup, databases, reasons, platform, programs, formerPrograms } = verdict
   const age = `${backup.ageHours.toFixed(1)} hours old`
   return [
     TITLES[verdict.verdict],
     `Platform ${platform}, backup ${backup.name} (${age})`,
     ...databases.flatMap((database) => ['', ...describeDatabase(database)]),
     '',
-    former
-      ? `Former programs: ${former.tried.length} tries of ${Object.keys(former.schemas).join(', ')}`
-      : 'Former programs: not tried, because they were not given (--former-programs)',
+    `Programs of this release: ${describeTries(programs, 'they are not beside this one')}`,
+    `Former programs: ${describeTries(formerPrograms, 'they were not given (--former-programs)')}`,
     ...(reasons.length > 0 ? ['', 'Reasons:'] : []),
     ...reasons.map(
       ({ database, migration, text }) =>
@@ -86,6 +85,11 @@ export function renderVerdict({ verdict, key, signature }: SignedVerdict): strin
     '',
   ].join('\n')
 }
+
+const describeTries = (found: Verdict['programs'], why: string): string =>
+  found
+    ? `${found.tried.length} tries of ${Object.keys(found.schemas).join(', ')}`
+    : `not tried, because ${why}`
 
 function describeDatabase({ name, from, to, rehearsal }: DatabaseFigures): string[] {
   if (!rehearsal) return [`${name}: schema ${from}, nothing is pending`]

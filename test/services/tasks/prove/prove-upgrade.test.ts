@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -115,19 +115,19 @@ interface Trial {
   readonly backup?: string
   readonly freeBytes?: number
   readonly user?: string
-  readonly former?: string
+  readonly own?: string
 }
 
-function prove({ backup = 'latest', freeBytes, user, former, ...limits }: Trial = {}) {
-  const own = user === undefined ? address() : { ...address(), user, password: user }
+function prove({ backup = 'latest', freeBytes, user, own, ...limits }: Trial = {}) {
+  const reader = user === undefined ? address() : { ...address(), user, password: user }
   return proveUpgrade({
     archive: archive(),
     backup,
-    databases: [{ name: 'main', address: own, migrations: folder }],
+    databases: [{ name: 'main', address: reader, migrations: folder }],
     only: undefined,
     limits: { lockMs: 10_000, minutes: 5, observeSeconds: 0, ...limits },
     freeBytes,
-    former: former === undefined ? undefined : { directory: former, caFile: undefined },
+    programs: { own, former: undefined, caFile: undefined },
     log,
   })
 }
@@ -293,6 +293,25 @@ describe('a rehearsal of an upgrade', () => {
     const text = explainFailure(thrown, { statements, isOver: false })
     expect(text).toContain(message)
     expect(text).not.toContain('example')
+  })
+
+  it('refuses what its own programs cannot read, and says that it is they', async () => {
+    const programs = join(directory, 'programs')
+    await mkdir(join(programs, 'platform/migrations'), { recursive: true })
+    await mkdir(join(programs, 'tasks'))
+    await writeFile(join(programs, 'tasks/main.js'), 'process.exit(1)')
+    await plant('create table fresh (id int);')
+    const verdict = await prove({ own: programs })
+    expect(verdict).toMatchObject({
+      verdict: 'refused',
+      programs: { tried: ['main: migrate'] },
+      formerPrograms: null,
+      reasons: [{ kind: 'programs', database: 'main' }],
+    })
+    expect(renderVerdict(await signVerdict(verdict, passphrase))).toContain(
+      'Programs of this release: 1 tries of main\nFormer programs: not tried',
+    )
+    await rm(programs, { recursive: true })
   })
 
   it('ends what takes too long', async () => {

@@ -60,6 +60,7 @@ function verdictAbout({ version, sha256 }: { version: number; sha256: string }):
     backup: { name: 'one', createdAt: at, ageHours: 0 },
     limits: { lockMs: 1, minutes: 1, observeSeconds: 0 },
     databases: [{ name: 'main', from: version - 1, to: version, rehearsal }],
+    programs: null,
     formerPrograms: null,
     reasons: [],
   }

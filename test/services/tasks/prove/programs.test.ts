@@ -2,16 +2,16 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { ensureOrganization } from '../../../../services/platform/people/organizations.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { readMigrations } from '../../../../services/shared/postgres/migration-files.ts'
 import { schemaDigest } from '../../../../services/shared/postgres/upgrade-proof.ts'
 import { MIGRATIONS } from '../../../../services/tasks/migrations.ts'
-import { tryFormerPrograms } from '../../../../services/tasks/prove/former-programs.ts'
+import { tryPrograms } from '../../../../services/tasks/prove/programs.ts'
 import type { Verdict } from '../../../../services/tasks/prove/figures.ts'
 import { runTask } from '../../../../services/tasks/start.ts'
+import { seedAutomation } from '../../../support/platform.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
 
@@ -23,7 +23,8 @@ let directory: string
 beforeAll(async () => {
   ;[main, traces] = [await createDatabase('platform'), await createDatabase('collector')]
   sql = connectDatabase(parseAddress(main.url), { name: 'test' })
-  await ensureOrganization(sql, { name: 'Some & "organization"' })
+  const organization = 'Some & "organization"'
+  await seedAutomation(sql, { organization, slug: 'read' })
   directory = await mkdtemp(join(tmpdir(), 'former-'))
 })
 
@@ -33,7 +34,7 @@ afterAll(async () => {
 })
 
 const tryOn = (database: 'main' | 'collector', programs: string) =>
-  tryFormerPrograms({
+  tryPrograms({
     directory: programs,
     database,
     copy: parseAddress(database === 'main' ? main.url : traces.url),
@@ -63,7 +64,7 @@ const serve = (status: string) => `
     response.end(JSON.stringify({ paths: { '/a': list, '/b': list, '/c/{id}': list } }))
   }).listen(process.env.PORT, process.env.HOST)`
 
-describe('programs of a former release on the new schema', () => {
+describe('programs of a release on the new schema', () => {
   it('are those of a directory, which start and read', async () => {
     const programs = inject('programsDirectory')
     const found = await tryOn('main', programs)
@@ -71,6 +72,7 @@ describe('programs of a former release on the new schema', () => {
     expect(found.schema).toBe(schemaDigest(await readMigrations(MIGRATIONS.main)))
     expect(found.tried.slice(0, 2)).toEqual(['main: migrate', 'main: GET /health'])
     expect(found.tried.length).toBeGreaterThan(15)
+    expect(found.tried).toContain('main: GET /designer/v2/automations/{id}')
     await sql`alter table deployments rename column name to lost`
     const lost = await tryOn('main', programs)
     await sql`alter table deployments rename column lost to name`

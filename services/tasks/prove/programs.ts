@@ -13,13 +13,14 @@ import { listOrganizations } from '../../platform/people/organizations.ts'
 import { signCollectorToken } from '../../shared/collector-token.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { toError } from '../../shared/errors.ts'
+import { isObject } from '../../shared/is-object.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { readMigrations } from '../../shared/postgres/migration-files.ts'
 import { schemaDigest } from '../../shared/postgres/upgrade-proof.ts'
 import type { DatabaseName } from '../backup/archive.ts'
 
-/** The programs of the release before, and the migrated copy that they are tried on. */
+/** The programs of a release, and the migrated copy that they are tried on. */
 interface Trial {
   /** Has `tasks/main.js` and the others, as the images have them. */
   readonly directory: string
@@ -31,14 +32,14 @@ interface Trial {
 }
 
 /** Returns true when a directory has the programs of a database. */
-export const hasFormerPrograms = (directory: string, database: DatabaseName): Promise<boolean> =>
+export const hasPrograms = (directory: string, database: DatabaseName): Promise<boolean> =>
   access(join(directory, database === 'main' ? 'tasks' : 'collector', 'main.js')).then(
     () => true,
     () => false,
   )
 
 /** What they did. */
-export interface FormerTrial {
+export interface ProgramTrial {
   /** Their schema, as `schemaDigest` has it. */
   readonly schema: string
   /** What was tried, such as `GET /health`. */
@@ -55,11 +56,12 @@ const CALL_MS = 20_000
 const SECRET = randomBytes(32).toString('hex')
 
 /**
- * Tries the programs of the release before on a migrated copy: they have to accept its schema, to
- * start, and to answer every list of their API, with rows. They do not perform runs or send
- * anything. Raises `schema_mismatch` and errors of files where the directory has no such programs.
+ * Tries the programs of a release on a migrated copy: they have to accept its schema, to start, and
+ * to answer every list of their API, and the first row of each. They perform no runs and send
+ * nothing. Raises
+ * `schema_mismatch` and errors of files where the directory has no such programs.
  */
-export async function tryFormerPrograms(trial: Trial): Promise<FormerTrial> {
+export async function tryPrograms(trial: Trial): Promise<ProgramTrial> {
   const { directory, database } = trial
   const service = database === 'main' ? 'platform' : 'collector'
   const folder = pathToFileURL(join(directory, service, 'migrations/'))
@@ -119,51 +121,73 @@ async function withServer(
   }
 }
 
+/** Reads each list, and the first of its rows where that has an address of its own. */
 async function readAll(trial: Trial, url: string, attempt: Attempt): Promise<void> {
-  for (const { paths, token } of await listReads(trial, url)) {
+  for (const { paths, token, hasOne } of await listReads(trial, url)) {
     for (const path of paths) {
+      let first: string | undefined
       await attempt(`GET ${path}`, async () => {
-        const status = await get(`${url}${path}`, token)
-        return status === 500 ? 'answered 500' : undefined
+        const { status, body } = await call(`${url}${path}`, token)
+        first = idOfFirst(body)
+        return failureOf(status)
       })
+      if (first === undefined || !hasOne(path)) continue
+      const one = `${url}${path}/${encodeURIComponent(first)}`
+      await attempt(`GET ${path}/{id}`, async () => failureOf((await call(one, token)).status))
     }
   }
 }
 
+const failureOf = (status: number): string | undefined =>
+  status === 500 ? 'answered 500' : undefined
+
+/** Returns the id of the first row of a list: `id`, or the first one such as `automation_id`. */
+function idOfFirst(body: string): string | undefined {
+  const list = v.safeParse(lists, body)
+  const [first] = list.success ? (Object.values(list.output).find(Array.isArray) ?? []) : []
+  const row = Object.entries(isObject(first) ? first : {})
+  const [, id] = row.find(([name]) => /(^|_)id$/.test(name)) ?? []
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined
+}
+
+const lists = v.pipe(v.string(), v.parseJson(), v.record(v.string(), v.unknown()))
+
 interface Reads {
   readonly paths: readonly string[]
+  /** Whether what a list has can be read one by one. */
+  readonly hasOne: (path: string) => boolean
   readonly token: string
 }
 
-/** What can be read without the id of anything, by each of the largest organizations. */
+/** What can be read of each of the largest organizations. */
 async function listReads(trial: Trial, url: string): Promise<Reads[]> {
   if (trial.database === 'collector') {
     const scopes = ['traces:read'] as const
-    return [
-      { paths: ['/api/traces'], token: await signCollectorToken(SECRET, 'prove', { scopes }) },
-    ]
+    const token = await signCollectorToken(SECRET, 'prove', { scopes })
+    return [{ paths: ['/api/traces'], hasOne: () => true, token }]
   }
   const answer = await call(`${url}/openapi.json`)
   const { paths } = v.parse(description, JSON.parse(answer.body))
-  const lists = Object.keys(paths).filter((path) => paths[path]?.get && !path.includes('{'))
+  const reads = Object.keys(paths).filter((path) => paths[path]?.get)
+  const listed = reads.filter((path) => !path.includes('{'))
+  const hasOne = (list: string): boolean =>
+    reads.some((path) => path.startsWith(`${list}/{`) && path.endsWith('}'))
   const { items } = await listOrganizations(trial.sql, { limit: 100 })
   const largest = items.toSorted((a, b) => b.automations - a.automations).slice(0, ORGANIZATIONS)
-  const reads: Reads[] = []
+  const all: Reads[] = []
   for (const { name } of largest) {
     const { code, stdout } = await runToEnd(trial, 'tasks', ['tokens:create', name, 'rehearsal'])
-    if (code === 0) reads.push({ paths: lists, token: stdout.trim() })
+    if (code === 0) all.push({ paths: listed, hasOne, token: stdout.trim() })
   }
-  return reads
+  return all
 }
 
 const description = v.looseObject({
   paths: v.record(v.string(), v.looseObject({ get: v.optional(v.unknown()) })),
 })
 
-const get = async (url: string, token: string): Promise<number> => (await call(url, token)).status
-
 const call = (url: string, token?: string): Promise<{ status: number; body: string }> =>
-  deadline({ name: 'a program of the former release', timeoutMs: CALL_MS }, async (signal) => {
+  deadline({ name: 'a program on the copy', timeoutMs: CALL_MS }, async (signal) => {
     const headers = new Headers(token === undefined ? {} : { authorization: `Bearer ${token}` })
     const response = await fetch(url, { headers, signal })
     return { status: response.status, body: await response.text() }
