@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Automation } from '../../../../services/platform/automations/automations.ts'
 import {
@@ -220,6 +222,19 @@ async function tablesWith(sql: Database, text: string): Promise<string[]> {
     .map(([name]) => name)
 }
 
+/** Whether the files of a database have a text: tables, indexes, TOAST and statistics. */
+async function hasInFiles(sql: Database, text: string): Promise<boolean> {
+  await sql`checkpoint`
+  const [{ directory }] = await sql<[{ directory: string }]>`
+    select current_setting('data_directory') || '/base/' || oid as directory
+    from pg_database where datname = current_database()`
+  for (const name of await readdir(directory)) {
+    const bytes = await readFile(join(directory, name))
+    if (formsOf(text).some((form) => bytes.includes(form))) return true
+  }
+  return false
+}
+
 const key = ({ organizationId }: Automation, id: string) => ({ id, organizationId })
 
 async function order(of: Automation, needle: Needle): Promise<string> {
@@ -318,6 +333,12 @@ describe('the erasure of a person', () => {
     expect(await tablesWith(sql, PERSON)).toEqual([])
     expect(await tablesWith(harness.sql, PERSON)).toEqual([])
     expect(await tablesWith(sql, PERSON.toUpperCase())).toEqual([])
+    // What is deleted stays in the files, beside its tables' rows, until they are written anew.
+    for (const each of [sql, harness.sql]) {
+      expect(await hasInFiles(each, PERSON)).toBe(true)
+      await each`vacuum (full, analyze)`
+      expect(await hasInFiles(each, PERSON)).toBe(false)
+    }
 
     // Their receipts stay, without the salts by which one could try texts.
     const receipts = await sql`
