@@ -7,13 +7,17 @@ import { createToolGuard } from '../../../shared/outgoing/guards.ts'
 import type { WebDeps } from '../../context.ts'
 import { createPinConnections } from './pin-connections.ts'
 import { listOffers, pinTools } from './pin-tools.ts'
-import type { Offer, PinDeps, RemoteTool } from './pin-tools.ts'
+import type { Offer, OfferingTool, PinDeps } from './pin-tools.ts'
 
 /** Returns the definition of an organization with the schemas of its tools. */
 type PinOf = (organizationId: number) => (definition: CrewDefinition) => Promise<CrewDefinition>
 
 /** Returns what a tool of an organization offers, or why that cannot be had. */
-type OffersOf = (organizationId: number, key: string, tool: RemoteTool) => Promise<Offer[] | string>
+type OffersOf = (
+  organizationId: number,
+  key: string,
+  tool: OfferingTool,
+) => Promise<Offer[] | string>
 
 /** Creates what reads the schemas of tools when a version is published, by API or page. */
 export function createPins(web: WebDeps): PinOf {
@@ -21,7 +25,7 @@ export function createPins(web: WebDeps): PinOf {
   return (organizationId) => (definition) => pinTools(depsOf(organizationId), definition)
 }
 
-/** Creates what lists the tools of servers and documents for those who design. */
+/** Creates what lists the tools of servers, documents and automations for those who design. */
 export function createOffers(web: WebDeps): OffersOf {
   const depsOf = createPinDeps(web)
   return (organizationId, key, tool) => listOffers(depsOf(organizationId), key, tool)

@@ -35,7 +35,7 @@ export interface PinDeps {
   /** The connections that tools may name. @default none */
   readonly connections?: PinConnections
   /** Reads the inputs of an automation, or why it cannot be used. @default leaves it as it is */
-  readonly pinAutomation?: (tool: ToolOf<'automation'>) => Promise<Tool | string>
+  readonly pinAutomation?: (tool: ToolOf<'automation'>) => Promise<ToolOf<'automation'> | string>
   /** For each tool. @default 15_000 */
   readonly timeoutMs?: number
 }
@@ -81,9 +81,11 @@ async function pinOne(deps: PinDeps, key: string, tool: Tool): Promise<Tool | st
 }
 
 /** A tool that is elsewhere. */
-export type RemoteTool = ToolOf<'mcp'> | ToolOf<'http'>
+type RemoteTool = ToolOf<'mcp'> | ToolOf<'http'>
+/** A tool that offers something to choose from, or to look at. */
+export type OfferingTool = RemoteTool | ToolOf<'automation'>
 
-/** A tool of an MCP server, or an operation of an OpenAPI document. */
+/** A tool of an MCP server, an operation of an OpenAPI document, or an automation. */
 export interface Offer {
   readonly name: string
   readonly description: string
@@ -92,12 +94,18 @@ export interface Offer {
   readonly problem?: string
 }
 
-/** Returns all that a server or a document offers, by name; or why that cannot be had. */
+/** Returns all that a tool offers, by name; or why that cannot be had. */
 export async function listOffers(
   deps: PinDeps,
   key: string,
-  tool: RemoteTool,
+  tool: OfferingTool,
 ): Promise<Offer[] | string> {
+  if (tool.type === 'automation') {
+    const read = (await deps.pinAutomation?.(tool)) ?? tool
+    if (typeof read === 'string') return read
+    const { description = '', input_schema: inputSchema = {} } = read.pinned ?? {}
+    return [{ name: tool.automation, description, inputSchema }]
+  }
   return reach(deps, [key, tool], async (signal) => {
     const offers =
       tool.type === 'mcp'

@@ -35,6 +35,8 @@ interface Options {
   readonly label: string
   readonly value: string
   readonly options: readonly string[]
+  /** What is shown of an option. @default the option */
+  readonly textOf?: (option: string) => string
 }
 
 interface Card {
@@ -114,14 +116,18 @@ export const ticks = (marks: Marks, name: string, { label, all, type = 'checkbox
   </fieldset>`
 
 /** A value that is not among the options is one all the same, until it is changed. */
-export const select = (marks: Marks, name: string, { label, value, options }: Options): Html =>
+export const select = (
+  marks: Marks,
+  name: string,
+  { label, value, options, textOf = (option) => option }: Options,
+): Html =>
   html`<label
     >${label}
     <select name="${name}" ${isMarked(marks, name)}>
       ${[...new Set(['', ...options, value])].map(
         (each) =>
           html`<option value="${each}" ${each === value ? html`selected` : ''}>
-            ${each === '' ? 'Not set' : each}
+            ${each === '' ? 'Not set' : textOf(each)}
           </option>`,
       )}
     </select>

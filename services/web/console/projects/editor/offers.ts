@@ -1,11 +1,13 @@
 import type { Context } from 'hono'
 import * as v from 'valibot'
+import { listAutomationNames } from '../../../../platform/automations/automations.ts'
+import type { Automation } from '../../../../platform/automations/automations.ts'
 import { listConnections } from '../../../../platform/connections/oauth-connections.ts'
 import { createOffers } from '../../../intake/tool-pins/create-pins.ts'
 import type { Offer } from '../../../intake/tool-pins/pin-tools.ts'
 import type { SignedIn, WebDeps } from '../../../context.ts'
 import { toDraft } from './definition-form.ts'
-import { remoteTool, toolsOf } from './tools.ts'
+import { offeringTool, toolsOf } from './tools.ts'
 
 /** What tools offer, by key; or why that cannot be had. */
 export type Offers = ReadonlyMap<string, readonly Offer[] | string>
@@ -15,6 +17,7 @@ export interface Choices {
   readonly offers: Offers
   /** The names of connections of the organization. */
   readonly connections: readonly string[]
+  readonly automations: readonly Pick<Automation, 'name' | 'slug'>[]
 }
 
 const CONNECTIONS_MAX = 200
@@ -31,9 +34,12 @@ export function createChoices(deps: WebDeps): ChoicesOf {
   const offersOf = createOffers(deps)
   return async (c, sent) => {
     const { organizationId } = c.var.session.user
-    const listed = await listConnections(deps.sql, organizationId, { limit: CONNECTIONS_MAX })
-    const connections = listed.map(({ name }) => name)
-    if (sent === undefined) return { offers: new Map(), connections }
+    const [listed, automations] = await Promise.all([
+      listConnections(deps.sql, organizationId, { limit: CONNECTIONS_MAX }),
+      listAutomationNames(deps.sql, organizationId),
+    ])
+    const known = { connections: listed.map(({ name }) => name), automations }
+    if (sent === undefined) return { ...known, offers: new Map() }
     const { form } = c.var
     const tools = Object.entries(toolsOf(toDraft(sent)))
     const offers = new Map<string, readonly Offer[] | string>(
@@ -42,13 +48,10 @@ export function createChoices(deps: WebDeps): ChoicesOf {
     const [, place] = LOOK_UP.exec(form.get('act') ?? '') ?? []
     const [key, tool] = tools[Number(place)] ?? []
     if (key !== undefined) {
-      const remote = remoteTool(key, tool)
-      offers.set(
-        key,
-        typeof remote === 'string' ? remote : await offersOf(organizationId, key, remote),
-      )
+      const read = offeringTool(key, tool)
+      offers.set(key, typeof read === 'string' ? read : await offersOf(organizationId, key, read))
     }
-    return { offers, connections }
+    return { ...known, offers }
   }
 }
 

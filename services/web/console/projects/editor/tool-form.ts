@@ -66,16 +66,7 @@ function toolFields(tool: unknown, view: ToolView): Html | string {
     return area(marks, `${at}.value`, { label: 'Tool, as JSON', value, isMono: true, rows: 6 })
   }
   if (kind === 'fetch') return fetchFields(tool, view)
-  if (kind === 'automation') {
-    const value = textOf(tool, 'automation')
-    const placeholder = 'weather-report'
-    return html`${line(marks, `${at}.automation`, {
-      label: 'Its name in addresses',
-      value,
-      placeholder,
-    })}
-    ${more(at, asking(tool, view))}`
-  }
+  if (kind === 'automation') return automationFields(tool, view)
   return isRemote(kind) ? remoteFields(tool, { ...view, kind }) : more(at, asking(tool, view))
 }
 
@@ -122,6 +113,37 @@ const fetchFields = (tool: Draft, view: ToolView): Html =>
     placeholder: 'docs.example.com\nhttps://example.com/help/',
   })}
   ${more(view.at, html`${timeout(tool, view)} ${asking(tool, view)}`)}`
+
+/** An automation that is picked by its name, with what it takes. */
+function automationFields(tool: Draft, view: ToolView): Html {
+  const { at, key, marks, choices } = view
+  const value = textOf(tool, 'automation')
+  const names = new Map(choices.automations.map(({ name, slug }) => [slug, name]))
+  const found = choices.offers.get(key) ?? []
+  const offer = typeof found === 'string' ? undefined : found.find(({ name }) => name === value)
+  return html`${select(marks, `${at}.automation`, {
+      label: 'Automation',
+      value,
+      options: [...names.keys()],
+      textOf: (slug) => `${names.get(slug) ?? 'Unknown'} (${slug})`,
+    })}
+    <div class="buttons">${act(`look-up-${at}`, 'Show what it takes', key)}</div>
+    <div class="offers">
+      ${typeof found === 'string' ? html`<p class="field-problem" role="alert">${found}</p>` : ''}
+      ${
+        offer === undefined
+          ? ''
+          : html`<p class="version-note">${offer.description}</p>
+              ${offer.inputSchema ? argumentsOf(offer.inputSchema) : ''}`
+      }
+      <input
+        type="hidden"
+        name="${at}.offered"
+        value="${toSeen(typeof found === 'string' ? [] : found)}"
+      />
+    </div>
+    ${more(at, asking(tool, view))}`
+}
 
 type Remote = keyof typeof NAMES_IN
 

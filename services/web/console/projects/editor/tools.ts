@@ -1,5 +1,5 @@
 import { toolDefinitions } from '../../../../platform/tools/tool-definitions.ts'
-import type { RemoteTool } from '../../../intake/tool-pins/pin-tools.ts'
+import type { OfferingTool } from '../../../intake/tool-pins/pin-tools.ts'
 import { isObject } from '../../../../shared/is-object.ts'
 import * as v from 'valibot'
 import { clean, jsonOf, numberOf, plain, unusedKey, wordsOf } from './values.ts'
@@ -161,13 +161,15 @@ export function changeTools(tools: Draft, verb: string, what: string): Draft | u
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
-/** Returns a tool whose offers can be listed, or what its address lacks. */
-export function remoteTool(key: string, tool: unknown): RemoteTool | string {
+/** Returns a tool whose offers can be listed, or what it lacks for that. */
+export function offeringTool(key: string, tool: unknown): OfferingTool | string {
   const named = isObject(tool) ? { ...tool, ...namedOnce(tool) } : tool
   const result = v.safeParse(toolDefinitions, { [key]: named })
   if (!result.success) return result.issues.map(({ message }) => message).join('; ')
   const [read] = Object.values(result.output)
-  return read?.type === 'mcp' || read?.type === 'http' ? read : 'offers nothing to choose from'
+  return read?.type === 'mcp' || read?.type === 'http' || read?.type === 'automation'
+    ? read
+    : 'offers nothing to choose from'
 }
 
 /** A tool that names nothing yet is not valid, but its address may be. */

@@ -12,7 +12,11 @@ import { editorForm } from '../../../../../services/web/console/projects/editor/
 import type { Draft } from '../../../../../services/web/console/projects/editor/values.ts'
 import { fieldsOf } from '../../support/form-fields.ts'
 
-const choices = { offers: new Map(), connections: ['stock'] }
+const choices = {
+  offers: new Map(),
+  connections: ['stock'],
+  automations: [{ name: 'Weather', slug: 'weather' }],
+}
 const shown = (draft: Draft, problems: readonly string[] = []): string =>
   [editorForm(draft, { problems, choices })].map(String).join('')
 /** What the form of a draft sends when nobody has changed it. */
@@ -54,6 +58,11 @@ const tool = fc.oneof(
     allow: fc.uniqueArray(fc.constantFrom('a.example', '*.b.example', 'https://c.example/d/'), {
       minLength: 1,
     }),
+  }),
+  fc.record({
+    type: fc.constant('automation'),
+    automation: fc.constantFrom('weather', 'not-there'),
+    approve: maybe(fc.constant('always')),
   }),
   fc.record({ type: fc.constantFrom('time', 'calculator', 'json_query') }),
 )

@@ -107,6 +107,26 @@ describe('what a tool offers', () => {
     expect(problemIn(await lookUp(mcp(away.url)))).toContain('127.0.0.1')
   })
 
+  it('is what an automation takes, which is picked among those of the organization', async () => {
+    const { sql, acme, rival } = platform
+    await sql`update deployments set name = 'Research <b>' where id = ${acme.research.id}`
+    await sql`update deployments set slug = 'theirs' where id = ${rival.digest.id}`
+    const page = await lookUp({ type: 'automation', automation: acme.research.slug })
+    const options = [...page.matchAll(/<option value="([\w-]+)"\s+(selected)?/g)]
+    expect(options.map(([, slug, selected]) => [slug, selected])).toEqual(
+      expect.arrayContaining([
+        [acme.research.slug, 'selected'],
+        [acme.digest.slug, undefined],
+      ]),
+    )
+    expect(page).toContain(`Research &lt;b&gt; (${acme.research.slug})`)
+    expect(page).toMatch(/<summary>Arguments<\/summary>\s*<pre[^>]*><code>\{[^<]*topic/)
+    expect(page).not.toContain('theirs')
+    const problem = problemIn(await lookUp({ type: 'automation', automation: 'theirs' }))
+    expect(problem).toBe('there is no automation theirs in this organization')
+    expect(problemIn(await lookUp({ type: 'automation', automation: '' }))).toMatch(/empty|slug/)
+  })
+
   it('is not taken from a form that says nonsense of it', async () => {
     const page = await lookUp(mcp(server.url), {
       act: 'show-form',
