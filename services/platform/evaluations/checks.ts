@@ -8,11 +8,11 @@ import { conditionHolds, expression } from '../definitions/guardrails.ts'
 import { outputSchema } from '../definitions/output-schema.ts'
 
 /** The most checks of a set. */
-const CHECKS_MAX = 20
+export const CHECKS_MAX = 20
 /** A pattern that backtracks for longer is an error of its check. */
 const PATTERN_MS = 250
 /** How often a judge may be asked: odd, so that most answers say one thing. */
-const JUDGED_TIMES = [1, 3, 5, 7, 9] as const
+export const JUDGED_TIMES = [1, 3, 5, 7, 9] as const
 /** How often the judges of a case are asked at the most, all together. */
 const JUDGED_MAX = 15
 

@@ -14,10 +14,11 @@ import { checks } from '../../platform/evaluations/checks.ts'
 import { integer, say } from '../api/openapi/parts.ts'
 import { casesSection } from '../console/evaluations/cases-section.ts'
 import { count, plural } from '../console/frame/format.ts'
-import { json, text } from '../resources/controls.ts'
+import { text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
 import { factsByName, valuesByName } from './by-name.ts'
+import { checkRows } from './checks-control.ts'
 
 const NAME_MAX = 100
 
@@ -33,12 +34,9 @@ const fields = {
     { label: 'Name', control: text({ max: NAME_MAX }), example: 'Support' },
   ),
   checks: field(v.optional(checks, []), {
-    label: 'Checks, as a JSON list',
-    hint:
-      'Each has a type: equal, contains, pattern, schema, expression, tool_called, ' +
-      'tool_not_called, at_most, person or judge. Without one, a case passes when its run ' +
-      'completes.',
-    control: json({ rows: 10 }),
+    label: 'Checks',
+    hint: 'Without one, a case passes when its run completes.',
+    control: checkRows,
     example: [{ type: 'contains' }],
   }),
 }

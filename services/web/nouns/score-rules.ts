@@ -9,10 +9,11 @@ import type { ScoreRule } from '../../platform/evaluations/score-rules.ts'
 import { AppError } from '../../shared/errors.ts'
 import { whole } from '../../shared/schemas.ts'
 import { say, text as string } from '../api/openapi/parts.ts'
-import { json, number } from '../resources/controls.ts'
+import { number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
+import { checkRows } from './checks-control.ts'
 
 const fields = {
   reviewed_share: field(whole(0, 100), {
@@ -28,11 +29,11 @@ const fields = {
     example: 20,
   }),
   checks: field(v.optional(checks, []), {
-    label: 'Checks, as a JSON list',
+    label: 'Checks',
     hint:
       'As sets of cases have them, but for those that need an expected output or a person. A ' +
       'judge asks a model for each run, which costs money.',
-    control: json({ rows: 10 }),
+    control: checkRows,
     example: [{ type: 'tool_not_called', tool: 'mail' }],
   }),
 }

@@ -40,10 +40,10 @@ export function readForm<Of extends Fields>(
 
 /** Refuses what no JSON of the API has, and no text of the database (`unprocessable`). */
 function refuseNulIn(fields: Fields, typed: URLSearchParams): void {
-  for (const [name, { look }] of Object.entries(fields)) {
-    if (typed.getAll(name).join('').includes('\0')) {
-      throw new AppError('unprocessable', `${look.label} must have no control characters.`)
-    }
+  for (const [part, value] of typed) {
+    if (!value.includes('\0')) continue
+    const label = fields[part.replace(/\..*/s, '')]?.look.label ?? part
+    throw new AppError('unprocessable', `${label} must have no control characters.`)
   }
 }
 
