@@ -119,17 +119,21 @@ const KINDS = {
 const row = (entry: ListedEntry, receipt: string | undefined): Html =>
   html`<tr>
     <td class="lead">${time(entry.at)}</td>
-    <td data-label="Who">${entry.actorName} <span class="sub">${KINDS[entry.actorKind]}</span></td>
-    <td data-label="What">
+    <td data-label="Who" class="terse">
+      ${entry.actorName} <span class="sub">${KINDS[entry.actorKind]}</span>
+    </td>
+    <td data-label="What" class="terse">
       ${entry.refused ? pill('bad', 'Refused') : sentence(entry.action)} ${changes(entry, receipt)}
     </td>
-    <td data-label="On what">
+    <td data-label="On what" class="terse">
       ${entry.targetName ?? entry.targetId ?? ''}
       <span class="sub"
         >${sentence(entry.targetKind)} ${entry.targetName ? entry.targetId : ''}</span
       >
     </td>
-    <td data-label="From" class="quiet">${entry.address ?? '–'}</td>
+    <td data-label="From" class="quiet ${entry.address === null ? 'minor' : ''}">
+      ${entry.address ?? '–'}
+    </td>
   </tr>`
 
 /** What differs, and the receipt, in a fold. */

@@ -136,10 +136,10 @@ function filter(view: RunsPage): Html {
   return filterBar(
     pathOf(view),
     [
+      { name: 'text', label: 'Text, or key:value', value: query.text, keys: RUN_KEYS },
       ...(automation
         ? []
         : [{ name: 'automation', label: 'Automation', value: query.automation } as const]),
-      { name: 'text', label: 'Text, or key:value', value: query.text, keys: RUN_KEYS },
       { name: 'trigger', label: 'Started by', value: query.trigger, options: TRIGGER_CHOICES },
       { name: 'by', label: 'Person or token', value: query.starter },
       { name: 'since', label: 'From', value: query.since, type: 'date' },

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
-import { keyList } from '../frame/lists/filter-bar.ts'
+import { filterFold, keyList } from '../frame/lists/filter-bar.ts'
 import { COLUMNS, FIELD_NAMES, FIELDS, NOTED, STATUSES, TRACE_KEYS, WINDOWS } from './list-query.ts'
 import type { Choice, Field, ListQuery, Noted, PlatformRequests, Status } from './list-query.ts'
 
@@ -18,8 +18,8 @@ interface FilterForm {
   readonly problem: Problem | undefined
 }
 
-/** In sight without unfolding. */
-const FOREMOST: readonly Field[] = ['text', 'crew', 'model']
+/** In sight without unfolding, beside the text. */
+const FOREMOST: readonly Field[] = ['crew', 'model']
 
 const STATUS_NAMES: Readonly<Record<Status, string>> = {
   ok: 'Ok',
@@ -55,6 +55,7 @@ export function filterForm(form: FilterForm): Html {
   const { query, problem } = form
   return html`<form class="card list-filter trace-filter" action="/traces" role="search">
     <div class="row">
+      ${field('text', form)} ${filterFold(isNarrowed(form))}
       ${FOREMOST.map((name) => field(name, form))}
       ${select({
         name: 'status',
@@ -77,15 +78,30 @@ export function filterForm(form: FilterForm): Html {
   </form>`
 }
 
-/** The fold of what is seldom asked for, open when something of it is. */
-function moreFilters(form: FilterForm): Html {
-  const { query, problem } = form
-  const others = FIELD_NAMES.filter((name) => !FOREMOST.includes(name))
+const OTHERS = FIELD_NAMES.filter((name) => name !== 'text' && !FOREMOST.includes(name))
+
+/** Whether something beside the text is asked for, or wrong. */
+const isNarrowed = (form: FilterForm): boolean =>
+  form.query.status !== undefined ||
+  form.query.window !== '7d' ||
+  FOREMOST.some((name) => name in form.query.fields) ||
+  (form.problem?.field ?? 'text') !== 'text' ||
+  isUnfolded(form)
+
+/** Whether something is asked for that is seldom asked for. */
+function isUnfolded({ query, problem }: FilterForm): boolean {
   const { noted = query.noted ?? '', platform_requests: requests = query.platformRequests } =
     query.unknown
   const isChosen = noted !== '' || requests !== 'hidden'
-  const isOpen = isChosen || others.some((name) => name in query.fields || problem?.field === name)
-  return html`<details class="more" ${isOpen ? 'open' : ''}>
+  return isChosen || OTHERS.some((name) => name in query.fields || problem?.field === name)
+}
+
+/** The fold of what is seldom asked for, open when something of it is. */
+function moreFilters(form: FilterForm): Html {
+  const { query, problem } = form
+  const { noted = query.noted ?? '', platform_requests: requests = query.platformRequests } =
+    query.unknown
+  return html`<details class="more" ${isUnfolded(form) ? 'open' : ''}>
     <summary>More filters and columns</summary>
     <div class="fields">
       ${select({
@@ -102,7 +118,7 @@ function moreFilters(form: FilterForm): Html {
         chosen: requests,
         problem,
       })}
-      ${others.map((name) => field(name, form))}
+      ${OTHERS.map((name) => field(name, form))}
     </div>
     <fieldset class="choices">
       <legend>Columns</legend>

@@ -29,9 +29,9 @@ export const waitingPill = (): Html => pill('waiting', 'Waiting')
 const CLASSES: Readonly<Partial<Record<Column, string>>> = {
   input: 'excerpt',
   output: 'excerpt',
-  duration: 'number',
+  duration: 'number terse',
   tokens: 'number',
-  cost: 'number',
+  cost: 'number terse',
   spans: 'number',
 }
 /** The id of the form that compares the traces which are chosen in the table. */

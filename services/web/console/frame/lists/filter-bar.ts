@@ -14,10 +14,13 @@ interface FilterField {
   readonly keys?: QueryKeys
 }
 
-/** The filter of a list: a form that is sent by GET, so that each choice has an address. */
+/**
+ * The filter of a list: a form that is sent by GET, so that each choice has an address. On a phone
+ * its first field is in sight.
+ */
 export const filterBar = (
   path: string,
-  fields: readonly FilterField[],
+  [foremost, ...others]: readonly [FilterField, ...FilterField[]],
   /** What the address says besides. */
   kept: Readonly<Record<string, string>> = {},
 ): Html =>
@@ -26,11 +29,18 @@ export const filterBar = (
       ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
     )}
     <div class="row">
-      ${fields.map((each) => (each.options ? choice(each) : typed(each)))}
+      ${typed(foremost)} ${filterFold(others.some(({ value }) => value !== undefined))}
+      ${others.map((each) => (each.options ? choice(each) : typed(each)))}
       <button class="button primary">Show</button>
       <a class="button" href="${path}">Reset</a>
     </div>
   </form>`
+
+/** Folds what is beside it in a filter on a phone, but for the button that sends it. */
+export const filterFold = (isOpen: boolean): Html =>
+  html`<details class="more filter-fold" ${isOpen ? 'open' : ''}>
+    <summary>Filters</summary>
+  </details>`
 
 const choice = ({ name, label, value = '', options = [] }: FilterField): Html =>
   html`<label

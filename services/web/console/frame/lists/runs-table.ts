@@ -58,12 +58,12 @@ const COLUMNS: Readonly<Record<RunColumn, Column>> = {
   },
   starter: {
     title: 'Started by',
-    cell: (row) => html`<td data-label="Started by">${starterOf(row)}</td>`,
+    cell: (row) => html`<td data-label="Started by" class="terse">${starterOf(row)}</td>`,
   },
   duration: {
     title: 'Duration',
     isNumber: true,
-    cell: (row) => html`<td data-label="Duration" class="number">${ranFor(row)}</td>`,
+    cell: (row) => html`<td data-label="Duration" class="number terse">${ranFor(row)}</td>`,
   },
   tokens: {
     title: 'Tokens',
