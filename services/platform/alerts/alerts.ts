@@ -2,6 +2,7 @@ import { isUuid } from '../automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { readRunQuery } from '../runs/run-terms.ts'
 import { WATCHES } from './watches.ts'
 import type { Watched } from './watches.ts'
 
@@ -23,6 +24,8 @@ export interface AlertFields {
   readonly automation: string | null
   readonly deploymentId: number | null
   readonly windowMinutes: number
+  /** The runs that count, in the language of query boxes; empty: all. */
+  readonly filter: string
   /** It fires at this value or a higher one, in the unit of what it watches. */
   readonly threshold: number
   /** It is resolved below this one; null: below the same. */
@@ -53,7 +56,7 @@ export interface Alert extends AlertFields {
 type AlertKey = Pick<Alert, 'id' | 'organizationId'>
 
 const columns = (sql: Queryable) => sql`
-  a.id, a.organization_id, a.deployment_id, a.name, a.watches, a.window_minutes,
+  a.id, a.organization_id, a.deployment_id, a.name, a.watches, a.window_minutes, a.filter,
   a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.mail, a.state,
   a.changed_at, a.value, a.samples, a.looked_at,
   case when a.silenced_until > now() then a.silenced_until end as silenced_until,
@@ -84,6 +87,7 @@ export async function readAlert(
   fields: Omit<AlertFields, 'deploymentId'>,
 ): Promise<AlertFields> {
   const { automation, threshold, resolvesBelow, watches } = fields
+  const filter = fields.filter.trim()
   const mail = [...new Set(fields.mail.map((address) => address.toLowerCase()))]
   const [{ strangers, deploymentId }] = await sql<
     [{ strangers: string[]; deploymentId: number | null }]
@@ -102,9 +106,22 @@ export async function readAlert(
         ? `"${stranger.slice(0, 100)}" is not the address of a member of your organization.`
         : resolvesBelow !== null && resolvesBelow > threshold
           ? 'It must be resolved below a value that is not above the one at which it fires.'
-          : unitProblem(WATCHES[watches].unit, [threshold, resolvesBelow ?? threshold])
+          : (filterProblem(watches, filter) ??
+            unitProblem(WATCHES[watches].unit, [threshold, resolvesBelow ?? threshold]))
   if (problem !== undefined) throw new AppError('unprocessable', problem)
-  return { ...fields, deploymentId, mail }
+  return { ...fields, filter, deploymentId, mail }
+}
+
+/** Looks over windows of time, so that days are no part of it, nor texts of so many runs. */
+function filterProblem(watches: Watched, filter: string): string | undefined {
+  if (filter === '') return undefined
+  if (!WATCHES[watches].isOfRuns) return 'What it watches is not of runs, and takes no filter.'
+  const { terms, text, problem } = readRunQuery(filter)
+  if (problem !== undefined) return `The filter is not valid: ${problem}.`
+  if (text !== '') return `The filter must have keys only, not the text "${text.slice(0, 100)}".`
+  return (terms.since ?? terms.until) === undefined
+    ? undefined
+    : 'The filter must not have days: an alert looks back over its window.'
 }
 
 function unitProblem(unit: string, values: readonly number[]): string | undefined {
@@ -120,6 +137,7 @@ const toRow = (fields: AlertFields) => ({
   name: fields.name,
   watches: fields.watches,
   windowMinutes: fields.windowMinutes,
+  filter: fields.filter,
   threshold: fields.threshold,
   resolvesBelow: fields.resolvesBelow,
   forMinutes: fields.forMinutes,

@@ -18,7 +18,7 @@ const LOOKS_PER_WINDOW = 96
 const CHANGES_MAX = 20
 const NOTHING: Found = { value: null, samples: 0 }
 
-type Rule = 'watches' | 'threshold' | 'resolvesBelow' | 'forMinutes' | 'minimum'
+type Rule = 'watches' | 'filter' | 'threshold' | 'resolvesBelow' | 'forMinutes' | 'minimum'
 
 interface DueAlert extends Standing, Pick<Alert, 'id' | 'name' | Rule> {
   readonly revision: number
@@ -74,7 +74,7 @@ export const hasDueAlerts = (sql: Queryable) => sql`
   exists (select from alerts a ${steps(sql)} where ${isDue(sql, sql`now()`)})`
 
 const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
-  select a.id, a.name, a.watches, a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.state,
+  select a.id, a.name, a.watches, a.filter, a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.state,
     a.breached_since, a.revision, d.automation_id
   from alerts a left join deployments d on d.id = a.deployment_id ${steps(tx)}
   where ${isDue(tx, tx`${at}::timestamptz`)}`
@@ -89,7 +89,7 @@ async function withMessages(tx: Transaction, at: Date, looks: readonly Look[]) {
   if (looks.length === 0) return []
   const worst = await listWorstRuns(
     tx,
-    looks.map(({ alert }) => alert.id),
+    looks.map(({ alert }) => alert),
     at,
   )
   return looks.map((look) => {

@@ -3,6 +3,7 @@ import { costOfModels } from '../../shared/prices/find-price.ts'
 import type { ModelUse } from '../../shared/prices/find-price.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
 import { listOwnPrices, modelsCalledBy } from '../budgets/model-prices.ts'
+import { readRunQuery } from '../runs/run-terms.ts'
 import type { Watched } from './watches.ts'
 
 /** The runs that are priced at a time. */
@@ -24,12 +25,13 @@ interface EndedRun {
  */
 export async function priceRuns(
   tx: Transaction,
-  due: readonly { readonly id: string; readonly watches: Watched }[],
+  due: readonly { readonly id: string; readonly watches: Watched; readonly filter: string }[],
   { prices, at }: { readonly prices: readonly Price[]; readonly at: Date },
 ): Promise<{ readonly priced: number; readonly isAll: boolean }> {
-  const ids = due.flatMap(({ id, watches }) =>
-    watches === 'cost_per_run' || watches === 'cost_total' ? [id] : [],
-  )
+  const ids = due.flatMap(({ id, watches, filter }) => {
+    const isOfCosts = watches === 'cost_per_run' || watches === 'cost_total'
+    return isOfCosts || readRunQuery(filter).terms.minCostUsd !== undefined ? [id] : []
+  })
   const ended = ids.length > 0 ? await listUnpriced(tx, ids, at) : []
   if (ended.length === 0) return { priced: 0, isAll: true }
   const organizations = new Set(ended.map(({ organizationId }) => organizationId))

@@ -49,6 +49,8 @@ interface RunPage {
   /** Only the runs of this automation. */
   readonly deploymentId?: number
   readonly status?: RunStatus | undefined
+  /** Only these, such as those that a search found. */
+  readonly ids?: readonly string[]
   /** The id of the run that the page follows. */
   readonly after?: string
   readonly limit: number
@@ -57,7 +59,7 @@ interface RunPage {
 /** Returns the runs of an organization but for tests of drafts, newest first. */
 export async function listRunRecords(
   sql: Queryable,
-  { organizationId, projectId, deploymentId, status, after, limit }: RunPage,
+  { organizationId, projectId, deploymentId, status, ids, after, limit }: RunPage,
 ): Promise<RunRecord[]> {
   return sql<RunRecord[]>`
     select ${columns(sql)} from ${source(sql)}
@@ -65,6 +67,7 @@ export async function listRunRecords(
       ${deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`}
       ${status === undefined ? sql`` : sql`and e.status = ${status}`}
       ${projectId === undefined ? sql`` : sql`and v.project_id = ${projectId}`}
+      ${ids === undefined ? sql`` : sql`and e.id = any(${[...ids]}::uuid[])`}
       ${
         after === undefined
           ? sql``

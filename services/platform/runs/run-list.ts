@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { RUN_STATUSES } from './runs.ts'
 import type { Run, RunStatus, Trigger } from './runs.ts'
@@ -36,6 +37,13 @@ export interface RunFilter {
   /** Days of UTC on which it was queued, both included: `2026-11-22`. */
   readonly since?: string | undefined
   readonly until?: string | undefined
+  /** The name of a model that it called; `gpt*` is the beginning of one. */
+  readonly model?: string | undefined
+  readonly minTokens?: number | undefined
+  /** Of runs that ended. */
+  readonly minDurationMs?: number | undefined
+  /** Of what `searchRuns` finds; other lists do not know what runs cost. */
+  readonly minCostUsd?: number | undefined
 }
 
 /** The number of runs in each status. */
@@ -65,7 +73,8 @@ export async function listNewestRuns(
   return (await readRows(sql, filter, { limit })).slice(0, limit)
 }
 
-const newestFirst = (sql: Queryable, { organizationId }: RunFilter) => ({
+/** The order of lists, for their cursors. */
+export const newestFirst = (sql: Queryable, { organizationId }: RunFilter) => ({
   columns: [sql`e.queued_at`, sql`e.id`],
   at: (cursor: string) => sql`(
     select queued_at, id from executions
@@ -73,67 +82,21 @@ const newestFirst = (sql: Queryable, { organizationId }: RunFilter) => ({
   descending: true,
 })
 
-const columns = (sql: Queryable) => sql`
+/** The columns of a `ListedRun`, of `executions e` and `deployments d`. */
+export const runColumns = (sql: Queryable) => sql`
   e.id, e.status, e.attempt, e.queued_at, e.started_at, e.finished_at, e.usage, e.trigger,
   e.starter_name, d.automation_id, d.name as automation_name, d.tests_project_id`
 
-const hasStatus = (sql: Queryable, { status }: RunFilter) =>
+/** Holds for runs in the status of a filter. */
+export const hasStatus = (sql: Queryable, { status }: RunFilter) =>
   status === undefined ? sql`` : sql`and e.status = ${status}`
 
 const readRows = (sql: Queryable, filter: RunFilter, request: PageRequest) =>
   sql<ListedRun[]>`
-    select ${columns(sql)}
+    select ${runColumns(sql)}
     from executions e join deployments d on d.id = e.deployment_id
     where ${isListed(sql, filter, request.search)} ${hasStatus(sql, filter)}
       ${keyset(sql, newestFirst(sql, filter), request)}`
-
-/** The runs that are searched at once for a text: a fraction of a second, however long they are. */
-const SEARCHED_MAX = 2000
-
-/** The runs that a search for a text found, in a part of the runs of the filter. */
-export interface FoundRuns {
-  readonly items: readonly ListedRun[]
-  /** The cursor behind which the search goes on; undefined once all were searched. */
-  readonly next?: string | undefined
-  /** When the oldest run was queued that was searched; null: all were. */
-  readonly searchedTo: Date | null
-}
-
-/**
- * Searches inputs and outputs for a text, in any case, from the newest run on or from the one of
- * the cursor `after`: in so many runs at a time that each part takes a fraction of a second.
- */
-export async function searchRuns(
-  sql: Queryable,
-  filter: RunFilter,
-  { text, after, limit }: { text: string; after?: string | undefined; limit: number },
-): Promise<FoundRuns> {
-  const listed = sql`${isListed(sql, filter, undefined)} ${hasStatus(sql, filter)}`
-  const page = { after, limit: SEARCHED_MAX - 1 }
-  const [boundary] = await sql<{ id: string; queuedAt: Date }[]>`
-    select id, queued_at from (
-      select e.id, e.queued_at from executions e
-      where ${listed} ${keyset(sql, newestFirst(sql, filter), page)}) searched
-    offset ${SEARCHED_MAX - 1}`
-  const isWithin = boundary
-    ? sql`and (e.queued_at, e.id) >= (
-        select queued_at, id from executions where id = ${boundary.id})`
-    : sql``
-  const inInputs = JSON.stringify(text).slice(1, -1)
-  const rows = await sql<ListedRun[]>`
-    select ${columns(sql)}
-    from executions e join deployments d on d.id = e.deployment_id
-    where ${listed} ${isWithin}
-      and (${contains(sql, [sql`e.inputs::text`], inInputs)}
-        or ${contains(sql, [sql`e.output`], text)})
-      ${keyset(sql, newestFirst(sql, filter), { after, limit })}`
-  const items = rows.slice(0, limit)
-  if (rows.length > limit) {
-    const last = items.at(-1)
-    return { items, next: last?.id, searchedTo: last?.queuedAt ?? null }
-  }
-  return { items, next: boundary?.id, searchedTo: boundary?.queuedAt ?? null }
-}
 
 /** Counts the runs in each status, whatever status the filter asks for. */
 export async function countRuns(
@@ -153,7 +116,8 @@ export async function countRuns(
 export const sumOf = (counts: RunCounts): number =>
   RUN_STATUSES.reduce((sum, status) => sum + counts[status], 0)
 
-function isListed(sql: Queryable, filter: RunFilter, search: string | undefined) {
+/** Holds for the runs of a filter, whatever their status. */
+export function isListed(sql: Queryable, filter: RunFilter, search: string | undefined) {
   const { organizationId, deploymentId } = filter
   const ofAutomation =
     deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`
@@ -172,8 +136,29 @@ function isChosen(sql: Queryable, filter: RunFilter) {
     ${trigger === undefined ? sql`` : sql`and e.trigger = ${trigger}`}
     and (${contains(sql, [sql`e.starter_name`], starter)})
     ${since === undefined ? sql`` : sql`and e.queued_at >= ${dayOf(sql, since)}`}
-    ${until === undefined ? sql`` : sql`and e.queued_at < ${dayOf(sql, until)} + interval '1 day'`}`
+    ${until === undefined ? sql`` : sql`and e.queued_at < ${dayOf(sql, until)} + interval '1 day'`}
+    ${isMeasured(sql, filter)}`
 }
+
+/** Holds for runs that took so much, or more, and called the model. */
+function isMeasured(sql: Queryable, { model, minTokens, minDurationMs }: RunFilter) {
+  const terms = { model, minTokens, minDurationMs }
+  const isGiven = Object.values(terms).some((each) => each !== undefined)
+  return isGiven ? sql`and ${runMatches(sql, sql`${JSON.stringify(terms)}::text::jsonb`)}` : sql``
+}
+
+/** Holds for a run `e` that has what the terms in JSON, such as `{"minTokens": 100}`, ask for. */
+export const runMatches = (sql: Queryable, terms: PendingQuery<Row[]>) => sql`(
+  (${terms} ->> 'minTokens' is null or coalesce((e.usage ->> 'inputTokens')::numeric
+    + (e.usage ->> 'outputTokens')::numeric, 0) >= (${terms} ->> 'minTokens')::numeric)
+  and (${terms} ->> 'minDurationMs' is null or coalesce(
+    extract(epoch from e.finished_at - e.started_at) * 1000
+      >= (${terms} ->> 'minDurationMs')::numeric, false))
+  and (${terms} ->> 'model' is null or exists (
+    select from run_steps s where s.run_id = e.id and s.kind = 'llm'
+      and case when ${terms} ->> 'model' like '%_*'
+        then starts_with(s.name, rtrim(${terms} ->> 'model', '*'))
+        else s.name = ${terms} ->> 'model' end)))`
 
 /** The beginning of a day of UTC. */
 const dayOf = (sql: Queryable, day: string) => sql`(${day}::date::timestamp at time zone 'UTC')`

@@ -35,6 +35,7 @@ import { nameField } from './name-text.ts'
 import { organization } from './organization.ts'
 
 const NAME_MAX = 100
+const FILTER_MAX = 500
 const MAIL_MAX = 20
 const MINUTES_MAX = 1440
 const THRESHOLD_MAX = 1_000_000_000_000
@@ -81,6 +82,11 @@ const fields = {
       '1d': 'a day',
     }),
     example: '1h',
+  }),
+  filter: field(v.optional(v.pipe(v.string('must be a text'), v.maxLength(FILTER_MAX)), ''), {
+    label: 'Only runs with',
+    hint: 'As in the query box of runs: model:gpt* cost>0.1 trigger:schedule; empty: all runs',
+    control: text({ max: FILTER_MAX, isMono: true, isOptional: true }),
   }),
   threshold: field(amount, {
     label: 'Fires at',
@@ -129,6 +135,7 @@ const values = (alert: AlertFields): Values<typeof fields> => ({
   watches: alert.watches,
   automation: alert.automation,
   window: WINDOW_NAMES.find((name) => WINDOWS[name] === alert.windowMinutes) ?? '1d',
+  filter: alert.filter,
   threshold: alert.threshold,
   resolves_below: alert.resolvesBelow,
   for_minutes: alert.forMinutes,

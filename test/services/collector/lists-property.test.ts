@@ -7,7 +7,14 @@ import type {
 } from '../../../services/shared/trace-answers/lists.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
-import { anyFilter, fits, someTraces, toParameters, toSpans } from './support/list-oracle.ts'
+import {
+  anyFilter,
+  fits,
+  someTraces,
+  toParameters,
+  toQuery,
+  toSpans,
+} from './support/list-oracle.ts'
 import type { AnyFilter, ExpectedTrace } from './support/list-oracle.ts'
 import { freshId, requestOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import { ask } from './support/reading.ts'
@@ -118,6 +125,7 @@ describe('lists, totals and histograms', () => {
           await checkAll(fitting, parameters)
           parameters.set('sort', sort)
           expect(await listAll(parameters)).toEqual(inOrder(fitting, sort))
+          expect(await listAll(toQuery(parameters))).toEqual(inOrder(fitting, sort))
         }
         for (const one of asked) await check(one)
       }),

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../../shared/query-terms.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { platformService } from '../../../shared/tracing/platform-service.ts'
 import { TERM_KINDS, toTerm } from '../../store/roll-ups/terms.ts'
@@ -44,14 +45,22 @@ export const requestsCondition = (
 function withTerms(sql: Queryable, filter: SearchedFilter): Fragment {
   const terms = TERM_KINDS.flatMap((kind) => {
     const word = filter[kind]
-    return word === undefined ? [] : [toTerm(kind, word)]
+    return word === undefined || beginningOf(word) !== undefined ? [] : [toTerm(kind, word)]
   })
   return terms.length > 0 ? sql`and terms @> ${terms}::text[]` : sql``
 }
 
+/** The beginnings of terms that a filter asks for, by kind; the index knows whole terms. */
+const beginningsIn = (filter: SearchedFilter): (string | undefined)[] =>
+  TERM_KINDS.map((kind) => {
+    const beginning = beginningOf(filter[kind] ?? '')
+    return beginning === undefined ? undefined : toTerm(kind, beginning)
+  })
+
 /** True for a filter that has more than an index finds. */
 export const hasOtherConditions = (filter: SearchedFilter): boolean =>
   MEASURED.some(({ least, most }) => (filter[least] ?? filter[most]) !== undefined) ||
+  beginningsIn(filter).some(Boolean) ||
   needsLookUps(filter)
 
 /** True for a filter whose conditions are looked up in other tables. */
@@ -69,7 +78,12 @@ export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragmen
       high === undefined ? sql`` : sql`and coalesce(${expression} <= ${bound(high)}, false)`,
     ]
   })
-  return sql`true ${ranges} ${withAttribute(sql, filter)}`
+  const beginnings = beginningsIn(filter).map((term) =>
+    term === undefined
+      ? sql``
+      : sql`and exists (select from unnest(terms) t (term) where starts_with(t.term, ${term}))`,
+  )
+  return sql`true ${ranges} ${beginnings} ${withAttribute(sql, filter)}`
 }
 
 function withAttribute(sql: Queryable, { attribute, holders }: SearchedFilter): Fragment {

@@ -4,6 +4,7 @@ import type { ReadView } from '../read-metrics.ts'
 import type { Reader } from '../reader.ts'
 import { countByTime, readHistogramQuery } from './histogram.ts'
 import { listSessions, readSessionQuery } from './sessions.ts'
+import { withQuery } from './trace-filter.ts'
 import { listTraces, readListQuery } from './trace-list.ts'
 import { readTotalsQuery, totalGroups, totalTraces } from './trace-totals.ts'
 import { readUsageQuery, sumUsage } from './usage-totals.ts'
@@ -19,18 +20,18 @@ const QUESTIONS: readonly Question[] = [
   {
     path: '/traces',
     view: 'list',
-    answer: (reader, given) => listTraces(reader, readListQuery(given)),
+    answer: (reader, given) => listTraces(reader, readListQuery(withQuery(given))),
   },
   {
     path: '/traces/histogram',
     view: 'histogram',
-    answer: (reader, given) => countByTime(reader, readHistogramQuery(given)),
+    answer: (reader, given) => countByTime(reader, readHistogramQuery(withQuery(given))),
   },
   {
     path: '/traces/totals',
     view: 'totals',
     answer(reader, given) {
-      const { filter, by } = readTotalsQuery(given)
+      const { filter, by } = readTotalsQuery(withQuery(given))
       return by === undefined ? totalTraces(reader, filter) : totalGroups(reader, filter, by)
     },
   },

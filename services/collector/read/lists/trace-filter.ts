@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { integer } from '../../../shared/env.ts'
+import { TRACE_TERMS, termsOf } from '../../../shared/query-terms.ts'
 import { oneOf } from '../../../shared/schemas.ts'
 import { TRACE_STATUSES } from '../../../shared/trace-answers/lists.ts'
 import { invalid, isTraceId, name, readTraceId, time } from '../read-query.ts'
@@ -71,6 +72,22 @@ export const filterParameters = {
   attribute: v.optional(attribute),
   text: v.optional(soughtText),
   platform_requests: v.optional(oneOf(['shown', 'hidden'] as const)),
+}
+
+/**
+ * Returns the parameters with what their `query` says in the language of query boxes, as in
+ * `status:failed model:gpt* cost>0.1 "out of memory"`. Raises `invalid_request` for a parameter
+ * that is given beside it as well.
+ */
+export function withQuery(given: URLSearchParams): URLSearchParams {
+  const [typed, ...others] = given.getAll('query')
+  if (typed === undefined || others.length > 0) return given
+  const { parameters, text } = termsOf(typed, TRACE_TERMS)
+  const read = new URLSearchParams(given)
+  read.delete('query')
+  for (const [parameter, value] of parameters) read.append(parameter, value)
+  if (text !== '') read.append('text', text)
+  return read
 }
 
 /** An attribute of a span or of its resource, and the text of its value. */

@@ -4,6 +4,7 @@ import type { RunRecord } from '../../../platform/runs/run-history.ts'
 import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs/runs.ts'
 import type { RunStatus } from '../../../platform/runs/runs.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { findRuns, queryParameter } from '../designer/find-runs.ts'
 import { paged, pagesOf, readUuidPage } from '../designer/requests.ts'
 import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute } from './api-route.ts'
@@ -47,13 +48,16 @@ export const runsRoute: ApiRoute = {
         description: 'Only the runs in this status.',
         schema: s.words(RUN_STATUSES),
       }),
+      queryParameter,
       ...paged.parameters,
     ],
     200: ['The runs.', runs],
-    400: 'status, limit or cursor is not valid.',
+    400: 'status, query, limit or cursor is not valid.',
   }),
   async answer(c, { sql }) {
     const { id: deploymentId, organizationId } = c.var.automation
+    const found = await findRuns(c, sql, { organizationId, deploymentId, status: readStatus(c) })
+    if (found) return c.json(runs.of(found.rows, found.next))
     const page = await runs.read(readUuidPage(c), ({ limit, cursor: after }) => {
       const range = { organizationId, deploymentId, status: readStatus(c), after, limit }
       return listRunRecords(sql, range)

@@ -137,7 +137,8 @@ function readCount(
   throw new AppError('invalid_request', `${name} is a number from 1 to ${max}.`)
 }
 
-function readSingle(c: Context, name: string): string | undefined {
+/** Reads a parameter of the query. Raises `invalid_request` where it is given twice. */
+export function readSingle(c: Context, name: string): string | undefined {
   const given = c.req.queries(name) ?? []
   if (given.length <= 1) return given[0]
   throw new AppError('invalid_request', `Give ${name} once.`)
@@ -149,6 +150,8 @@ interface Pages<Row> extends Named {
     asked: PageRequest<Cursor>,
     list: (asked: PageRequest<Cursor>) => Promise<readonly Row[]>,
   ) => Promise<object>
+  /** Writes one whose next one is known. */
+  readonly of: (rows: readonly Row[], next: string | undefined) => object
 }
 
 /** Creates the pages of a list by the name of their schema and that of the items in them. */
@@ -156,12 +159,19 @@ export const pagesOf = <Row>(
   [schema, items]: readonly [schema: string, items: string],
   document: Document<Row>,
   cursorOf: (item: Row) => string | number,
-): Pages<Row> => ({
-  ...s.named(schema, s.page(items, document)),
-  async read({ limit, ...asked }, list) {
-    const found = await list({ ...asked, limit: limit + 1 })
-    const shown = found.slice(0, limit)
-    const last = found.length > limit ? shown.at(-1) : undefined
-    return { [items]: shown.map(document.of), next_cursor: last ? String(cursorOf(last)) : null }
-  },
-})
+): Pages<Row> => {
+  const of: Pages<Row>['of'] = (rows, next) => ({
+    [items]: rows.map(document.of),
+    next_cursor: next ?? null,
+  })
+  return {
+    ...s.named(schema, s.page(items, document)),
+    of,
+    async read({ limit, ...asked }, list) {
+      const found = await list({ ...asked, limit: limit + 1 })
+      const shown = found.slice(0, limit)
+      const last = found.length > limit ? shown.at(-1) : undefined
+      return of(shown, last && String(cursorOf(last)))
+    },
+  }
+}

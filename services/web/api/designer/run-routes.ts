@@ -14,17 +14,19 @@ import type { ApiRoom } from '../api-room.ts'
 import { operation } from '../openapi/operation.ts'
 import * as s from '../openapi/parts.ts'
 import { runDocument, runSummary } from './documents.ts'
+import { findRuns, queryParameter } from './find-runs.ts'
 import { getProject, paged, pagesOf, readUuidPage } from './requests.ts'
 import { kickoffBody, readIdempotencyKey, readKickoff } from '../automation/kickoff-request.ts'
 
 const runs = pagesOf(['RunList', 'executions'], runSummary, ({ id }) => id)
+const filtered = { ...paged, parameters: [queryParameter, ...paged.parameters] }
 const list = operation('listRuns', 'The runs of the organization, newest first', {
-  ...paged,
+  ...filtered,
   200: runs,
 })
 const get = operation('getRun', 'A run with its inputs and its output', { 200: runDocument })
 const listOfProject = operation('listProjectRuns', 'The runs of a project, newest first', {
-  ...paged,
+  ...filtered,
   200: runs,
 })
 const run = operation('runProject', 'Run the published version of a project', {
@@ -70,6 +72,8 @@ export function designerRunRoutes(api: ApiRoom, deps: WebDeps): void {
 
 async function readList(c: Context<OrganizationCall>, sql: Database, projectId?: number) {
   const { organizationId } = c.var.caller
+  const found = await findRuns(c, sql, { organizationId, ...(projectId && { projectId }) })
+  if (found) return runs.of(found.rows, found.next)
   return runs.read(readUuidPage(c), ({ limit, cursor: after }) =>
     listRunRecords(sql, { organizationId, projectId, after, limit }),
   )

@@ -1,7 +1,9 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { sumOf } from '../../../platform/runs/run-list.ts'
-import type { FoundRuns, ListedRun, RunCounts } from '../../../platform/runs/run-list.ts'
+import type { ListedRun, RunCounts } from '../../../platform/runs/run-list.ts'
+import { RUN_KEYS } from '../../../platform/runs/run-terms.ts'
+import type { FoundRuns } from '../../../platform/runs/search-runs.ts'
 import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs/runs.ts'
 import type { RunStatus } from '../../../platform/runs/runs.ts'
 import type { RunFilterEntry } from '../../../platform/runs/run-filters.ts'
@@ -18,7 +20,7 @@ import { emptyState, statusName, triggerName } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { doneNotice } from '../frame/undo.ts'
 import type { Undo } from '../frame/undo.ts'
-import { parametersOf, RUN_KEYS } from './list-query.ts'
+import { parametersOf, typedOf } from './list-query.ts'
 import type { RunsQuery } from './list-query.ts'
 import { columnChoice, savedFilters } from './saved-filters.ts'
 
@@ -84,7 +86,8 @@ const noRows = (list: PagedList<ListedRun>): Html =>
     : nothingHere(list)
 
 function foundLine({ query }: RunsPage, { items, searchedTo }: FoundRuns): string {
-  const found = `${plural(items.length, 'run')} with “${query.text ?? ''}”`
+  const runs = plural(items.length, 'run')
+  const found = query.text === undefined ? runs : `${runs} with “${query.text}”`
   return searchedTo === null
     ? `${found}; all runs of this filter were searched.`
     : `${found}; searched back to ${absoluteTime(searchedTo)}.`
@@ -94,7 +97,7 @@ const noneFound = ({ next }: FoundRuns): Html =>
   emptyState(
     'search',
     'No runs found',
-    next === undefined ? 'No input and no output has this text.' : 'None in this part of the runs.',
+    next === undefined ? 'No run has all of this.' : 'None in this part of the runs.',
   )
 
 /** A search goes through the runs part by part, which it says. */
@@ -136,7 +139,12 @@ function filter(view: RunsPage): Html {
   return filterBar(
     pathOf(view),
     [
-      { name: 'text', label: 'Text, or key:value', value: query.text, keys: RUN_KEYS },
+      {
+        name: 'text',
+        label: 'Text, or key:value',
+        value: typedOf(query) || undefined,
+        keys: RUN_KEYS,
+      },
       ...(automation
         ? []
         : [{ name: 'automation', label: 'Automation', value: query.automation } as const]),

@@ -1,57 +1,55 @@
-import type { RunFilter } from '../../../platform/runs/run-list.ts'
-import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs/runs.ts'
-import { readDay, readText } from '../frame/lists/filter-bar.ts'
-import { withTerms } from '../frame/lists/query-terms.ts'
-import type { QueryKeys } from '../frame/lists/query-terms.ts'
+import { readRunTerms, RUN_KEYS, TERM_PARAMETERS } from '../../../platform/runs/run-terms.ts'
+import type { RunTerms } from '../../../platform/runs/run-terms.ts'
+import { withTerms } from '../../../shared/query-terms.ts'
+import { readText } from '../frame/lists/filter-bar.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { RUN_COLUMNS } from '../frame/lists/runs-table.ts'
 import type { RunColumn } from '../frame/lists/runs-table.ts'
 
 /** The filter that an address of the list asks for. */
-export interface RunsQuery extends Omit<RunFilter, 'organizationId' | 'deploymentId'> {
+export interface RunsQuery extends RunTerms {
   /** In inputs and outputs. */
   readonly text?: string | undefined
   /** The columns that are shown; undefined: those that have something to say. */
   readonly columns?: readonly RunColumn[] | undefined
 }
 
-/** What may be typed beside a text, and the fields that it sets. */
-export const RUN_KEYS: QueryKeys = {
-  equal: {
-    status: 'status',
-    trigger: 'trigger',
-    automation: 'automation',
-    by: 'by',
-    since: 'since',
-    until: 'until',
-  },
-  above: {},
-}
-
 /** Reads the filter of an address; what the list does not understand is left out. */
-export function readRunsQuery(given: URLSearchParams): RunsQuery {
-  const address = withTerms(given, RUN_KEYS)
-  const text = (name: string): string | undefined => readText(address.get(name) ?? undefined)
+export function readRunsQuery(address: URLSearchParams): RunsQuery {
   const named = address.getAll('columns').flatMap((each) => each.split(','))
   const columns = RUN_COLUMNS.filter((each) => named.includes(each))
   return {
-    status: RUN_STATUSES.find((each) => each === address.get('status')),
-    trigger: TRIGGERS.find((each) => each === address.get('trigger')),
-    automation: text('automation'),
-    starter: text('by'),
-    text: text('text'),
-    since: readDay(address.get('since') ?? undefined),
-    until: readDay(address.get('until') ?? undefined),
+    ...readRunTerms(address),
+    text: readText(withTerms(address, RUN_KEYS).get('text') ?? undefined),
     ...(columns.length > 0 ? { columns } : {}),
   }
 }
 
 /** Returns the filter as the parameters of an address have it. */
-export const parametersOf = ({ starter, columns, ...query }: RunsQuery) => ({
-  ...query,
-  by: starter,
-  columns: columns?.join(','),
-})
+export function parametersOf({ text, columns, ...terms }: RunsQuery) {
+  const known = new Map(Object.entries(terms))
+  const parameters = TERM_PARAMETERS.map(([name, parameter]) => {
+    const value = known.get(name)
+    return [parameter, value === undefined ? undefined : String(value)] as const
+  })
+  return {
+    ...Object.fromEntries(parameters),
+    status: terms.status,
+    text,
+    columns: columns?.join(','),
+  }
+}
+
+/** Returns the text of a query box: with the keys that have no field of their own. */
+export function typedOf({ model, minTokens, minDurationMs, minCostUsd, text }: RunsQuery): string {
+  const keys = [
+    model === undefined ? undefined : `model:${/\s/.test(model) ? `"${model}"` : model}`,
+    minTokens === undefined ? undefined : `tokens>${minTokens}`,
+    minDurationMs === undefined ? undefined : `duration>${minDurationMs}ms`,
+    minCostUsd === undefined ? undefined : `cost>${minCostUsd}`,
+  ]
+  return [...keys, text].filter((each) => each !== undefined).join(' ')
+}
 
 /** Returns the query of an address with what the list understands of it, in one order. */
 export const queryTextOf = (address: URLSearchParams): string =>

@@ -1,5 +1,7 @@
 import type { Context, Hono } from 'hono'
-import { countRuns, listRunPage, searchRuns } from '../../../platform/runs/run-list.ts'
+import { countRuns, listRunPage } from '../../../platform/runs/run-list.ts'
+import { RUN_KEYS } from '../../../platform/runs/run-terms.ts'
+import { isSearched, searchRuns } from '../../../platform/runs/search-runs.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import { listRunFilters } from '../../../platform/runs/run-filters.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
@@ -10,8 +12,8 @@ import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { runsPage } from './list-page.ts'
 import type { RunsPage } from './list-page.ts'
 import type { Undo } from '../frame/undo.ts'
-import { plainText } from '../frame/lists/query-terms.ts'
-import { queryTextOf, readRunsQuery, RUN_KEYS } from './list-query.ts'
+import { plainText } from '../../../shared/query-terms.ts'
+import { queryTextOf, readRunsQuery } from './list-query.ts'
 import { filtersPath, runFilters } from './saved-filters.ts'
 import { createRoom } from '../frame/room.ts'
 
@@ -44,9 +46,9 @@ async function readList(
   const filter = { ...chosen, organizationId, deploymentId: automation?.id }
   const filters = automation ? [] : await listRunFilters(sql, session.user)
   const view = { session, request, query, filters, notice, undo: undoOf(c) }
-  if (text !== undefined) {
+  if (text !== undefined || isSearched(filter)) {
     const { after, limit } = request
-    const looked = { text: plainText(text, RUN_KEYS), after, limit }
+    const looked = { text: text && plainText(text, RUN_KEYS), after, limit }
     const found = await searchRuns(sql, { ...filter, status }, looked)
     return { ...view, found }
   }

@@ -1,5 +1,5 @@
-import { plainText, withTerms } from '../frame/lists/query-terms.ts'
-import type { QueryKeys } from '../frame/lists/query-terms.ts'
+import { plainText, TRACE_TERMS, withTerms } from '../../../shared/query-terms.ts'
+import type { QueryKeys } from '../../../shared/query-terms.ts'
 
 /** The fields of the filter, by the names of the collector's read API, and what pages call them. */
 export const FIELDS = {
@@ -72,21 +72,8 @@ export const COLUMNS = {
 
 /** What may be typed beside a text, and the fields that it sets. */
 export const TRACE_KEYS: QueryKeys = {
-  equal: {
-    status: 'status',
-    time: 'window',
-    rated: 'noted',
-    model: 'model',
-    agent: 'agent',
-    task: 'task',
-    tool: 'tool',
-    service: 'service',
-    session: 'session',
-    user: 'user',
-    error: 'error_type',
-    attribute: 'attribute',
-  },
-  above: { duration: 'min_duration_ms', tokens: 'min_tokens', cost: 'min_cost_usd' },
+  ...TRACE_TERMS,
+  equal: { ...TRACE_TERMS.equal, time: 'window', rated: 'noted' },
 }
 
 /** A column that people can choose. */

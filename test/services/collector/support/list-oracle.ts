@@ -2,7 +2,9 @@ import * as fc from 'fast-check'
 import { freshId, nanos, spanOf, textAttribute } from './otlp.ts'
 import type { KeyValue, OtlpSpan } from './otlp.ts'
 
-const NAMES = ['a', 'b'] as const
+const NAMES = ['a', 'b', 'ba'] as const
+/** Names, and the beginning of some. */
+const SOUGHT = [...NAMES, 'b*'] as const
 
 /** A step of a trace, and what it says of itself. */
 const anyStep = fc.record({
@@ -43,11 +45,11 @@ export const anyFilter = fc
         status: optional('ok', 'error', 'running', 'incomplete'),
         session: optional(...NAMES),
         user: optional(...NAMES),
-        model: optional(...NAMES),
-        agent: optional(...NAMES),
-        task: optional(...NAMES),
-        tool: optional(...NAMES),
-        error_type: optional(...NAMES),
+        model: optional(...SOUGHT),
+        agent: optional(...SOUGHT),
+        task: optional(...SOUGHT),
+        tool: optional(...SOUGHT),
+        error_type: optional(...SOUGHT),
         attribute: optional('tier=gold', 'tier=7', 'tier=true', 'region=north', 'tier=none'),
         min_duration_ms: optional('0', '500'),
         max_duration_ms: optional('600', '3000'),
@@ -164,7 +166,7 @@ const within = (value: number | undefined, least?: string, most?: string): boole
 /** Whether the trace is one that the filter means. */
 export function fits({ given, ...trace }: ExpectedTrace, filter: AnyFilter, now: number): boolean {
   const named = (kind: string, name: string | undefined): boolean =>
-    name === undefined || given.steps.some((step) => step.kind === kind && step.name === name)
+    name === undefined || given.steps.some((step) => step.kind === kind && isMeant(step.name, name))
   const { model, attribute, fromMinutesAgo, toMinutesAgo } = filter
   const startsAt = (minutesAgo: string): number => now - Number(minutesAgo) * 60_000
   const conditions = [
@@ -176,10 +178,11 @@ export function fits({ given, ...trace }: ExpectedTrace, filter: AnyFilter, now:
     named('tool', filter['tool']),
     model === undefined ||
       given.steps.some(
-        (step) => step.kind === 'llm' && [step.name, step.answeredBy].includes(asName(model)),
+        ({ kind, name, answeredBy }) =>
+          kind === 'llm' && (isMeant(name, model) || isMeant(answeredBy, model)),
       ),
     filter['error_type'] === undefined ||
-      given.steps.some(({ error }) => error === filter['error_type']),
+      given.steps.some(({ error }) => isMeant(error, filter['error_type'])),
     attribute === undefined ||
       attribute === 'region=north' ||
       given.steps.some(({ tier }) => tier !== undefined && `tier=${String(tier)}` === attribute),
@@ -196,7 +199,34 @@ export function fits({ given, ...trace }: ExpectedTrace, filter: AnyFilter, now:
   return conditions.every(Boolean)
 }
 
-const asName = (name: string): 'a' | 'b' => (name === 'a' ? 'a' : 'b')
+const isMeant = (name: string | undefined, sought = ''): boolean =>
+  sought.endsWith('*') ? name?.startsWith(sought.slice(0, -1)) === true : name === sought
+
+/** The keys of a query box, by the parameters that they set. */
+const KEYS: readonly (readonly [parameter: string, key: string])[] = [
+  ['status', 'status:'],
+  ['model', 'model:'],
+  ['agent', 'agent:'],
+  ['task', 'task:'],
+  ['tool', 'tool:'],
+  ['error_type', 'error:'],
+  ['attribute', 'attribute:'],
+  ['min_duration_ms', 'duration>'],
+  ['min_tokens', 'tokens>='],
+  ['min_cost_usd', 'cost>'],
+]
+
+/** Returns the same filter with all that has a key in one query. */
+export function toQuery(parameters: URLSearchParams): URLSearchParams {
+  const rest = new URLSearchParams(parameters)
+  const terms = KEYS.flatMap(([parameter, key]) => {
+    const value = rest.get(parameter)
+    rest.delete(parameter)
+    return value === null ? [] : [key + value]
+  })
+  rest.set('query', terms.join(' ').replace('status:error', 'status:failed'))
+  return rest
+}
 
 /** The filter as the parameters of a question. */
 export function toParameters(filter: AnyFilter, now: number): URLSearchParams {

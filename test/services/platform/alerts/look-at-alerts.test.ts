@@ -104,6 +104,7 @@ const rule: AlertFields = {
   automation: null,
   deploymentId: null,
   windowMinutes: 60,
+  filter: '',
   threshold: 50,
   resolvesBelow: null,
   forMinutes: 0,
@@ -137,6 +138,81 @@ const webhookOf = (of: Automation, url: string, eventTypes: string[] = ['*']) =>
     format: 'standard',
     sealedKey: Buffer.from('sealed'),
   })
+
+describe('the filter of an alert', () => {
+  beforeEach(async () => {
+    await run({ seconds: 1, tokens: 10 })
+    await run({ seconds: 20, tokens: 400, model: 'model-b' })
+    const failed = await run({ status: 'error', seconds: 40, tokens: 900 })
+    await database.sql`
+      update executions set trigger = 'schedule', starter_name = 'Nightly' where id = ${failed}`
+    await run({ of: digest, status: 'error', seconds: 3, tokens: 2_000_000 })
+    await run({ of: rival, status: 'error', tokens: 2_000_000 })
+  })
+
+  it.each<[string, number | null, number]>([
+    ['', 50, 4],
+    ['tokens>400', 200 / 3, 3],
+    ['duration>20.1s', 100, 1],
+    ['model:model-a', 200 / 3, 3],
+    ['model:model*', 50, 4],
+    ['model:odel*', null, 0],
+    ['model:*', null, 0],
+    ['trigger:schedule', 100, 1],
+    ['by:nightLY tokens>10', 100, 1],
+    ['automation:dige', 100, 1],
+    ['status:failed model:model-a', 100, 2],
+    ['cost>1', 100, 1],
+  ])('%j says which runs count', async (filter, value, samples) => {
+    const alert = await make({ filter, threshold: 1 })
+    const all = await make({ filter: '', threshold: 1 })
+    await look(0)
+    const state = value === null ? 'ok' : 'firing'
+    expect(await kept(alert)).toEqual({
+      state,
+      value: value === null ? null : expect.closeTo(value),
+      samples,
+    })
+    expect(await kept(all)).toMatchObject({ samples: 4 })
+  })
+
+  it('says which runs are shown, of ratings and scores as well', async () => {
+    const { sql } = database
+    const found = await sql<{ id: string; deploymentId: number; organizationId: number }[]>`
+      select id, deployment_id, organization_id from executions`
+    for (const { id, ...of } of found) {
+      await rate(id, -1, { of: of.organizationId })
+      await sql`
+        insert into run_scores
+          ${sql({ runId: id, ...of, state: 'failed', reason: 'r', scoredAt: minute(0) })}`
+    }
+    const hook = await webhookOf(research, 'https://example.com/hook')
+    for (const watches of ['bad_ratings', 'failed_scores', 'failure_share'] as const) {
+      await make({ name: watches, watches, filter: 'tokens>900', ...ofResearch() })
+    }
+    await look(0)
+    const sent = await messages()
+    expect(hook).toBeDefined()
+    expect(sent.map(({ payload: { data } }) => [data['value'], data['samples']])).toEqual([
+      [100, 1],
+      [100, 1],
+      [100, 1],
+    ])
+    for (const { payload } of sent) expect(payload.data['runs']).toHaveLength(1)
+  })
+
+  it.each<[Watched, string, RegExp]>([
+    ['approvals_waiting', 'tokens>1', /takes no filter/],
+    ['cost_total', 'cost>much', /min_cost_usd cannot be "much"/],
+    ['cost_total', 'status:odd', /status cannot be "odd"/],
+    ['cost_total', 'out of memory', /keys only, not the text "out of memory"/],
+    ['cost_total', 'since:2026-01-01', /must not have days/],
+  ])('of %s refuses %j', async (watches, filter, problem) => {
+    await expect(readAlert(database.sql, acme, { ...rule, watches, filter })).rejects.toThrow(
+      problem,
+    )
+  })
+})
 
 describe('what an alert watches', () => {
   beforeEach(async () => {

@@ -1,13 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { withTerms } from '../../../../services/web/console/frame/lists/query-terms.ts'
+import { withTerms } from '../../../../services/shared/query-terms.ts'
 import {
   filterParameters,
   listAddress,
   readListQuery,
   TRACE_KEYS,
 } from '../../../../services/web/console/traces/list-query.ts'
-import { readRunsQuery } from '../../../../services/web/console/runs/list-query.ts'
+import {
+  queryTextOf,
+  readRunsQuery,
+  typedOf,
+} from '../../../../services/web/console/runs/list-query.ts'
 
 const read = (text: string) =>
   Object.fromEntries(withTerms(new URLSearchParams({ text }), TRACE_KEYS))
@@ -15,6 +19,7 @@ const read = (text: string) =>
 describe('a query box', () => {
   it.each<[string, Record<string, string>]>([
     ['status:error', { status: 'error' }],
+    ['status:Failed model:gpt*', { status: 'error', model: 'gpt*' }],
     ['Model:gpt-4o out of memory', { model: 'gpt-4o', text: 'out of memory' }],
     ['a "status:error" user:ann', { text: '"a status:error"', user: 'ann' }],
     ['task:"write the report" cost>0.1', { task: 'write the report', min_cost_usd: '0.1' }],
@@ -67,5 +72,16 @@ describe('a query box', () => {
       starter: 'ann',
       text: 'late',
     })
+    const typed = 'model:"a b*" tokens>10 duration>1.5s cost>0.25 status:failed late'
+    const query = readRunsQuery(new URLSearchParams({ text: typed }))
+    expect(query).toMatchObject({ status: 'error', minDurationMs: 1500, minCostUsd: 0.25 })
+    const address = new URLSearchParams(queryTextOf(new URLSearchParams({ text: typed })))
+    expect(readRunsQuery(address)).toEqual(query)
+    expect(typedOf(query)).toBe('model:"a b*" tokens>10 duration>1500ms cost>0.25 late')
+  })
+
+  it('leaves out what no run can have', () => {
+    const query = readRunsQuery(new URLSearchParams({ text: 'cost>much status:odd since:now' }))
+    expect(Object.values(query).filter((each) => each !== undefined)).toEqual([])
   })
 })

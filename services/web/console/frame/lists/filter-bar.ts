@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Html } from '../parts.ts'
-import type { QueryKeys } from './query-terms.ts'
+import type { QueryKeys } from '../../../../shared/query-terms.ts'
 
 /** A field of the filter of a list; without options a text or a day is typed. */
 interface FilterField {
@@ -82,10 +82,3 @@ export const readText = (text: string | undefined): string | undefined =>
     .replace(/\p{Cc}+/gu, ' ')
     .trim()
     .slice(0, TEXT_LENGTH_MAX) || undefined
-
-/** Reads a day, `2026-11-22`, of an address; undefined for any other text. */
-export function readDay(text: string | undefined): string | undefined {
-  if (text === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
-  const day = new Date(`${text}T00:00:00Z`)
-  return Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text ? undefined : text
-}
