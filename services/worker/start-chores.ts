@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import { hasDueAlerts, lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
 import { hasDueBatches, queueBatches } from '../platform/batches/queue-batches.ts'
+import { hasDueReservations, releaseEnded } from '../platform/batches/reserve-batch.ts'
 import { closeAbandonedCalls, hasAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
 import {
   deleteRemovedAutomation,
@@ -72,6 +73,7 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
   return [
     chore('looking for schedules', hasDueSchedules, () => runDueSchedules(sql, { queue })),
     chore('putting batches into the queue', hasDueBatches, () => queueBatches(sql, queue)),
+    chore('releasing what batches reserved', hasDueReservations, () => releaseEnded(sql)),
     chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql, { prices })),
     chore('lining up runs to score', hasDueScoreRules, () => lineUpScores(sql)),
     chore('comparing versions', hasDueReleases, () => watchReleases(sql, prices)),

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { CALL_TOKENS_MAX, spend, toUsedTokens } from './budget-ledger.ts'
 import type { BudgetWarning, PlannedCall } from './budget-ledger.ts'
-import { periodOf } from './budget-room.ts'
+import { ownReserved, periodOf } from './budget-room.ts'
 
 /** What a commit of the journal booked for a run. */
 export interface Booking {
@@ -77,7 +77,9 @@ const endCalls = (sql: Queryable, calls: string) => sql`
       where r.run_id = a.run_id and r.step_key = a.step and r.lease_id = a.lease)),
   limits as materialized (
     select distinct f.*, b.id as budget_id, b.tokens_max, b.usd_max, b.unpriced,
-      ${periodOf(sql)} as period
+      ${periodOf(sql)} as period,
+      ${ownReserved(sql, { what: 'tokens', runId: sql`f.run_id` })} as own_tokens,
+      ${ownReserved(sql, { what: 'usd', runId: sql`f.run_id` })} as own_usd
     from fresh f cross join lateral run_family(f.run_id) o
       join budgets b on b.organization_id = o.organization_id
         and (b.deployment_id is null or b.deployment_id = o.deployment_id)),
@@ -112,8 +114,8 @@ const beginCalls = (sql: Queryable) => sql`
     from limits group by budget_id, period),
   judged as materialized (
     select m.run_id, m.step, bool_and(r.budget_id is not null
-      and (r.tokens + t.tokens <= m.tokens_max) is not false
-      and (r.usd + t.usd <= m.usd_max) is not false
+      and (r.tokens + t.tokens - m.own_tokens <= m.tokens_max) is not false
+      and (r.usd + t.usd - m.own_usd <= m.usd_max) is not false
       and (m.usd_max is null or m.unpriced = 'free' or m.input_price is not null)) as fits
     from limits m join totals t on t.budget_id = m.budget_id and t.period = m.period
       left join rooms r on r.budget_id = m.budget_id and r.period = m.period

@@ -83,7 +83,8 @@ export async function reserveCall(
     -- In one order, so that no two calls wait for each other. Rows that somebody else held are
     -- read again once they are free.
     locked as materialized (
-      select a.*, l.spent_tokens, l.reserved_tokens, l.spent_usd, l.reserved_usd
+      select a.*, l.spent_tokens, greatest(l.reserved_tokens - a.own_tokens, 0) as reserved_tokens,
+        l.spent_usd, greatest(l.reserved_usd - a.own_usd, 0) as reserved_usd
       from budget_ledgers l join applying a on a.id = l.budget_id and a.period = l.period
       where exists (select from held)
       order by l.budget_id, l.period for update of l),

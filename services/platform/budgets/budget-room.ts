@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres'
 import type { Queryable } from '../../shared/postgres/database.ts'
 
 /** The periods for which a budget may hold. */
@@ -34,6 +35,20 @@ export const periodOf = (sql: Queryable, at?: Date) => sql`
       case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) end`
 
 /**
+ * What the batch of a run, or of one that waits for it, has reserved in a budget `b` for a run `o`:
+ * there is room for its own calls.
+ */
+export const ownReserved = (
+  sql: Queryable,
+  of: { readonly what: 'tokens' | 'usd'; readonly runId: PendingQuery<Row[]> },
+  at?: Date,
+) => sql`case when exists (select from batch_reservations) then coalesce((
+  select max(w.${sql(of.what)}) from run_family(${of.runId}) m
+    join executions x on x.id = m.id and x.batch_id is not null
+    join batch_reservations w on w.batch_id = x.batch_id and w.budget_id = b.id
+      and w.period = ${periodOf(sql, at)}), 0) else 0 end`
+
+/**
  * The budgets of a run, and of those that wait for it, with the name of the period at a time. With
  * a lease: if that one holds the run.
  */
@@ -44,7 +59,9 @@ export const applyingBudgets = (sql: Queryable, { id, leaseId }: RunAndLease, at
   applying as (
     select distinct b.id, b.deployment_id, b.period as kind, b.tokens_max, b.usd_max, b.unpriced,
       ${periodOf(sql, at)} as period,
-      case b.period when 'run' then o.id end as run_id
+      case b.period when 'run' then o.id end as run_id,
+      ${ownReserved(sql, { what: 'tokens', runId: sql`owned.id` }, at)} as own_tokens,
+      ${ownReserved(sql, { what: 'usd', runId: sql`owned.id` }, at)} as own_usd
     from owned cross join lateral run_family(owned.id) o
       join budgets b on b.organization_id = o.organization_id
       and (b.deployment_id is null or b.deployment_id = o.deployment_id))`
@@ -65,8 +82,9 @@ export async function findExhausted(
     asked as (select ${tokens}::bigint as tokens, ${usd}::numeric as usd),
     states as (
       select a.*, coalesce(l.spent_tokens, 0) as spent_tokens,
-        coalesce(l.reserved_tokens, 0) as reserved_tokens,
-        coalesce(l.spent_usd, 0) as spent_usd, coalesce(l.reserved_usd, 0) as reserved_usd
+        greatest(coalesce(l.reserved_tokens, 0) - a.own_tokens, 0) as reserved_tokens,
+        coalesce(l.spent_usd, 0) as spent_usd,
+        greatest(coalesce(l.reserved_usd, 0) - a.own_usd, 0) as reserved_usd
       from applying a left join budget_ledgers l on l.budget_id = a.id and l.period = a.period),
     refused as (
       select *, case

@@ -10,6 +10,7 @@ import {
   stopBatch,
 } from '../../platform/batches/batches.ts'
 import type { Batch } from '../../platform/batches/batches.ts'
+import { releaseBatch, reserveBatch } from '../../platform/batches/reserve-batch.ts'
 import { html } from 'hono/html'
 import {
   integer,
@@ -46,6 +47,11 @@ const facts = {
     say(nullable('string'), 'Why rows are not put into the queue now.'),
     ({ waitsFor }) => waitsFor,
   ],
+  reserved_tokens: [
+    say(nullable('integer'), 'Reserved of budgets for what has not ended; null: nothing.'),
+    ({ reservedTokens }) => reservedTokens,
+  ],
+  reserved_usd: [nullable('number'), ({ reservedUsd }) => reservedUsd],
   of_version: [
     say(nullable('integer'), 'The number of the version that its runs are of.'),
     ({ version }) => version,
@@ -95,6 +101,21 @@ export const batches = resource<Automation, object, Batch, Record<never, never>>
       undo: 'pause',
       isOffered: ({ isPaused }) => isPaused,
       does: ({ sql }, row) => resumeBatch(sql, row),
+    },
+    reserve: {
+      text: 'Reserve the 95 %',
+      past: 'reserved',
+      done: 'It is reserved in the budgets of the day and the month, and released as runs end.',
+      undo: 'release',
+      isOffered: ({ waiting, reservedTokens }) => waiting > 0 && reservedTokens === null,
+      does: ({ sql }, row) => reserveBatch(sql, row),
+    },
+    release: {
+      text: 'Release the reservation',
+      past: 'released',
+      done: 'The reservation is released.',
+      isOffered: ({ reservedTokens }) => reservedTokens !== null,
+      does: ({ sql }, row) => releaseBatch(sql, row),
     },
     pause: {
       text: 'Pause',
