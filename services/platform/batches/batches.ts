@@ -37,20 +37,25 @@ export interface Batch extends BatchCounts {
   readonly stoppedAt: Date | null
   /** Why rows are not put into the queue now; null: they are. */
   readonly waitsFor: string | null
+  /** What is reserved of budgets for what has not ended; null: nothing. */
+  readonly reservedTokens: number | null
+  readonly reservedUsd: number | null
 }
 
 const selectBatches = (sql: Queryable, where: ReturnType<Queryable>) => sql<Batch[]>`
   select b.id, b.organization_id, b.deployment_id, b.version_id, v.number as version, b.name,
     b.rows, b.trigger, b.created_at, b.starter_name as created_by, b.stopped_at, b.waits_for,
     b.waiting > 0 and b.next_at is null as is_paused, b.waiting, c.queued, c.running, c.completed,
-    c.failed, c.stopped + b.skipped as stopped
+    c.failed, c.stopped + b.skipped as stopped, w.reserved_tokens, w.reserved_usd
   from batches b join project_versions v on v.id = b.version_id cross join lateral (
     select count(*) filter (where status = 'queued')::int as queued,
       count(*) filter (where status in ('running', 'waiting'))::int as running,
       count(*) filter (where status = 'completed')::int as completed,
       count(*) filter (where status = 'error')::int as failed,
       count(*) filter (where status = 'stopped')::int as stopped
-    from executions where batch_id = b.id) c
+    from executions where batch_id = b.id) c cross join lateral (
+    select max(tokens)::float8 as reserved_tokens, max(usd)::float8 as reserved_usd
+    from batch_reservations where batch_id = b.id and tokens + usd > 0) w
   where ${where} order by b.created_at desc, b.id`
 
 /** Returns the batches of an automation, newest first. */
@@ -89,6 +94,7 @@ export async function stopBatch(sql: Queryable, { id }: BatchKey): Promise<void>
     update batches set stopped_at = coalesce(stopped_at, now()), next_at = null, waits_for = null,
       skipped = skipped + waiting, waiting = 0
     where id = ${id}`
+  await sql`delete from batch_row_files where batch_id = ${id}`
   await sql`update batch_rows set inputs = null where batch_id = ${id} and inputs is not null`
   await stopRuns(sql, sql`batch_id = ${id}`)
 }
@@ -105,7 +111,12 @@ export async function retryBatch(sql: Queryable, { id }: BatchKey): Promise<void
   const { count } = await sql`
     with failed as (
       update executions set batch_id = null where batch_id = ${id} and status = 'error'
-      returning id, inputs)
+      returning id, inputs),
+    files as (
+      insert into batch_row_files (batch_id, position, file_id)
+      select r.batch_id, r.position, n.file_id from failed f
+      join batch_rows r on r.batch_id = ${id} and r.run_id = f.id
+      join run_files n on n.run_id = f.id)
     update batch_rows r set inputs = f.inputs, run_id = null
     from failed f where r.batch_id = ${id} and r.run_id = f.id`
   if (count === 0) throw new AppError('conflict', 'No run of the batch has failed.')

@@ -5,8 +5,11 @@ import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import type { Automation } from '../automations/automations.ts'
 import type { Starter } from '../runs/runs.ts'
 import { BATCHES_MAX } from './batches.ts'
-import { readRows } from './read-rows.ts'
-import type { BatchRow, SentRows } from './read-rows.ts'
+import { findInputFiles } from '../runs/input-files.ts'
+import type { InputFile } from '../runs/input-files.ts'
+import { fillInputs } from '../runs/prepare-inputs.ts'
+import { problemOf, readRows, refused } from './read-rows.ts'
+import type { BatchRow, Problem, SentRows } from './read-rows.ts'
 
 /** The batches of an organization that have rows which wait. */
 const OPEN_MAX = 20
@@ -46,7 +49,7 @@ export async function createBatch(tx: Transaction, batch: NewBatch): Promise<Mad
   if (earlier) return { ...earlier, isNew: false }
   await makeRoom(tx, automation)
   const id = await insertBatch(tx, batch, hash)
-  const rows = await insertRows(tx, id, batch)
+  const rows = await insertRows(tx, id, { ...batch, deploymentId: automation.id })
   await tx`
     update batches set rows = ${rows}, waiting = ${rows},
       next_at = case when not ${batch.isPaused} then now() end
@@ -108,24 +111,47 @@ async function insertBatch(tx: Queryable, batch: NewBatch, hash: Buffer): Promis
 }
 
 /** Inserts rows as they are read, and returns how many. */
-async function insertRows(tx: Queryable, batchId: string, sent: SentRows): Promise<number> {
+async function insertRows(tx: Queryable, batchId: string, sent: AutomationRows): Promise<number> {
   let count = 0
-  for (const portion of portionsOf(readRows(sent))) {
+  for await (const portion of readPortions(tx, sent)) {
     const rows = portion.map((row, index) => ({ position: count + index + 1, ...row }))
+    const files = rows.flatMap(({ position, files: ids }) => ids.map((id) => ({ position, id })))
     await tx`
       insert into batch_rows (batch_id, position, key, inputs)
       select ${batchId}, position, key, inputs::json
       from json_to_recordset(${JSON.stringify(rows)}::text::json)
         as r (position int, key text, inputs text)`
+    if (files.length > 0) await keepRowFiles(tx, batchId, files)
     count += rows.length
   }
   return count
 }
 
+/** Keeps files as long as their rows wait. Raises `unprocessable` for one that was just deleted. */
+async function keepRowFiles(
+  tx: Queryable,
+  batchId: string,
+  files: readonly { readonly position: number; readonly id: string }[],
+): Promise<void> {
+  const { count } = await tx`
+    insert into batch_row_files (batch_id, position, file_id)
+    select ${batchId}, r.position, f.id
+    from json_to_recordset(${JSON.stringify(files)}::text::json) as r (position int, id uuid)
+    join (select id from input_files
+      where id = any (${files.map(({ id }) => id)}::uuid[]) for key share) f on f.id = r.id`
+  if (count === files.length) return
+  throw new AppError('unprocessable', 'A file of the rows was deleted. Send it again.')
+}
+
+/** Rows for an automation, whose files they may name. */
+interface AutomationRows extends SentRows {
+  readonly deploymentId: number
+}
+
 /** Counts rows, and checks all of them. Raises what `readRows` raises. */
-export async function checkRows(sent: SentRows): Promise<number> {
+export async function checkRows(sql: Queryable, sent: AutomationRows): Promise<number> {
   let count = 0
-  for (const { length } of portionsOf(readRows(sent))) {
+  for await (const { length } of readPortions(sql, sent)) {
     count += length
     // Other calls are answered meanwhile.
     await setImmediate()
@@ -137,14 +163,54 @@ interface WrittenRow {
   readonly key: string
   /** JSON. */
   readonly inputs: string
+  /** The ids of its files. */
+  readonly files: readonly string[]
 }
 
-function* portionsOf(rows: Iterable<BatchRow>): Generator<readonly WrittenRow[]> {
-  let portion: WrittenRow[] = []
+/** Reads rows in portions, with what is known of their files. Raises what `readRows` raises. */
+async function* readPortions(
+  sql: Queryable,
+  sent: AutomationRows,
+): AsyncGenerator<readonly WrittenRow[]> {
+  for (const rows of portionsOf(readRows(sent))) {
+    const ids = rows.flatMap(({ row }) => row.files.map(({ id }) => id))
+    if (ids.length === 0) {
+      yield rows.map(({ row: { key }, inputs }) => ({ key, inputs, files: [] }))
+      continue
+    }
+    const found = await findInputFiles(sql, sent.deploymentId, [...new Set(ids)])
+    const read = rows.map(({ row, inputs }) => withFiles(row, inputs, found))
+    const problems = read.filter((each) => 'problem' in each)
+    if (problems.length > 0) throw refused(problems)
+    yield read.filter((each) => 'key' in each)
+  }
+}
+
+function withFiles(
+  { key, inputs: read, line, files: named }: BatchRow,
+  inputs: string,
+  found: ReadonlyMap<string, InputFile>,
+): WrittenRow | Problem {
+  if (named.length === 0) return { key, inputs, files: [] }
+  try {
+    const filled = fillInputs(read, named, found)
+    return { key, inputs: JSON.stringify(filled.inputs), files: filled.files }
+  } catch (thrown) {
+    return problemOf(thrown, line)
+  }
+}
+
+interface Written {
+  readonly row: BatchRow
+  readonly inputs: string
+}
+
+function* portionsOf(rows: Iterable<BatchRow>): Generator<readonly Written[]> {
+  let portion: Written[] = []
   let characters = 0
-  for (const { key, inputs: read } of rows) {
-    const inputs = JSON.stringify(read)
-    portion.push({ key, inputs })
+  for (const row of rows) {
+    const inputs = JSON.stringify(row.inputs)
+    portion.push({ row, inputs })
     characters += inputs.length
     if (portion.length < PORTION_ROWS && characters < PORTION_CHARACTERS) continue
     yield portion

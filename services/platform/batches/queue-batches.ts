@@ -72,6 +72,12 @@ async function queueRows(tx: Queryable, due: DueBatch, limit: number): Promise<n
   )
   if (runs.length === 0) return putOff(tx, due, 'The automation is being deleted.')
   await tx`
+    with named as (
+      delete from batch_row_files f
+      using json_to_recordset(${JSON.stringify(runs)}::text::json) as r (position int, run_id uuid)
+      where f.batch_id = ${batchId} and f.position = r.position returning r.run_id, f.file_id)
+    insert into run_files (run_id, file_id) select run_id, file_id from named`
+  await tx`
     update batch_rows b set inputs = null, run_id = r.run_id
     from json_to_recordset(${JSON.stringify(runs)}::text::json) as r (position int, run_id uuid)
     where b.batch_id = ${batchId} and b.position = r.position`

@@ -5,7 +5,8 @@ import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import { createInputResolver, inputFields, readInputTexts } from '../definitions/crew-inputs.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import { isOwnCrew } from '../definitions/own-crew-definition.ts'
-import { namesOfFiles } from '../runs/prepare-inputs.ts'
+import { filesNamed } from '../runs/prepare-inputs.ts'
+import type { NamedFile } from '../runs/prepare-inputs.ts'
 import { readCsv } from './csv.ts'
 
 /** The most rows of a batch. */
@@ -27,6 +28,10 @@ export interface BatchRow {
   /** By which the caller identifies it; of a row without one, its number. */
   readonly key: string
   readonly inputs: Inputs
+  /** Where it is in what was sent. */
+  readonly line: number
+  /** The files that its inputs name, which may not be there. */
+  readonly files: readonly NamedFile[]
 }
 
 /** What is sent, and what it is for. */
@@ -38,7 +43,8 @@ export interface SentRows {
   readonly definition: CrewDefinition
 }
 
-interface Problem {
+/** What is wrong with a line. */
+export interface Problem {
   readonly line: number
   readonly problem: string
 }
@@ -57,7 +63,7 @@ export function* readRows(sent: SentRows): Generator<BatchRow> {
     count += 1
     if (count > ROWS_MAX) problems.push(aboveMost(line))
     if (problems.length === PROBLEMS_MAX || count > ROWS_MAX) break
-    const row = 'problem' in line ? line : read(line, count)
+    const row: BatchRow | Problem = 'problem' in line ? line : read(line, count)
     if ('problem' in row) problems.push(row)
     else if (problems.length === 0) yield row
   }
@@ -72,7 +78,9 @@ const aboveMost = ({ line }: { readonly line: number }): Problem => ({
 
 const SHOWN = 5
 
-function refused(problems: readonly Problem[]): AppError {
+/** Builds the refusal of rows: the first 20 that are wrong are in `details.problems`. */
+export function refused(all: readonly Problem[]): AppError {
+  const problems = all.slice(0, PROBLEMS_MAX)
   const shown = problems.slice(0, SHOWN).map(({ line, problem }) => `Line ${line} ${problem}.`)
   const more = problems.length > SHOWN ? ` There are ${problems.length - SHOWN} more at least.` : ''
   return new AppError('unprocessable', `Nothing was started. ${shown.join(' ')}${more}`, {
@@ -98,14 +106,17 @@ function createRowReader({ definition, keyName }: SentRows) {
     lineOf.set(key, line)
     try {
       const inputs = resolve(isInput ? given : others)
-      const [file] = namesOfFiles(definition, inputs).filter((name) => inputs[name] !== '')
-      if (file === undefined) return { key, inputs }
-      return { line, problem: `names a file in ${file}, which rows of a batch cannot have` }
+      return { key, inputs, line, files: filesNamed(definition, inputs) }
     } catch (thrown) {
-      if (thrown instanceof AppError) return { line, problem: `is refused: ${thrown.message}` }
-      throw thrown
+      return problemOf(thrown, line)
     }
   }
+}
+
+/** Returns what was wrong with a line. Raises what is no refusal. */
+export function problemOf(thrown: unknown, line: number): Problem {
+  if (thrown instanceof AppError) return { line, problem: `is refused: ${thrown.message}` }
+  throw thrown
 }
 
 const toKey = (named: unknown): string | undefined =>
@@ -154,8 +165,7 @@ function readJsonLine(written: string, line: number): Line {
     const given = parseStrictJson(Buffer.from(written), 'It')
     return isObject(given) ? { line, given } : { line, problem: 'is not an object of inputs' }
   } catch (thrown) {
-    if (thrown instanceof AppError) return { line, problem: `is refused: ${thrown.message}` }
-    throw thrown
+    return problemOf(thrown, line)
   }
 }
 

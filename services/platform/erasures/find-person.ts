@@ -114,6 +114,9 @@ export async function addRelated(
   const related = [
     sql`select 'run', run_id from run_files where file_id in (${ofKind('file')})`,
     sql`select 'file', file_id from run_files where run_id in (${ofKind('run')})`,
+    sql`
+      select 'batch_row', batch_id || '/' || position from batch_row_files
+      where file_id in (${ofKind('file')})`,
     sql`select 'trace', item from (${ofKind('run')}) r`,
     sql`
       select 'webhook_message', m.id from webhook_messages m

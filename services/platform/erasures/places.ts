@@ -73,6 +73,19 @@ export const PLACES: readonly Place[] = [
     erase: eraseRuns,
   },
   {
+    kind: 'batch_row',
+    from: 'batch_rows t join batches b on b.id = t.batch_id',
+    organization: 'b.organization_id',
+    key: [
+      ['t.batch_id', 'uuid'],
+      ['t.position', 'int'],
+    ],
+    text: `concat_ws(E'\\n', t.key, t.inputs)`,
+    isHeld: 'batch_row_is_held(t)',
+    rows: 2000,
+    erase: eraseBatchRows,
+  },
+  {
     kind: 'file',
     from: 'input_files t',
     organization: 't.organization_id',
@@ -86,15 +99,18 @@ export const PLACES: readonly Place[] = [
         where p.file_id = t.id and lower(encode(
           p.content || coalesce(substr(n.content, 1, 2000), ''), 'escape'
         )) like any (${bytesPatterns}::text[])))`,
-    isHeld: `exists (select from run_files r
-      where r.file_id = t.id and is_held(t.organization_id, r.run_id))`,
+    isHeld: `(exists (select from run_files r
+      where r.file_id = t.id and is_held(t.organization_id, r.run_id)) or exists (
+        select from batch_row_files f join batch_rows r using (batch_id, position)
+        where f.file_id = t.id and batch_row_is_held(r)))`,
     rows: 10,
-    // One that a run of another person names is not this one's alone.
+    // One that a run or a row of another person names is not this one's alone.
     erase: async (tx, { items, organizationId }) => {
       await tx`
       delete from input_files f where id = any (${items}::text[]::uuid[])
         and organization_id = ${organizationId}
-        and not exists (select from run_files where file_id = f.id)`
+        and not exists (select from run_files where file_id = f.id)
+        and not exists (select from batch_row_files where file_id = f.id)`
       return undefined
     },
   },
@@ -192,19 +208,6 @@ export const PLACES: readonly Place[] = [
     },
   },
   {
-    kind: 'batch_row',
-    from: 'batch_rows t join batches b on b.id = t.batch_id',
-    organization: 'b.organization_id',
-    key: [
-      ['t.batch_id', 'uuid'],
-      ['t.position', 'int'],
-    ],
-    text: `concat_ws(E'\\n', t.key, t.inputs)`,
-    isHeld: 'batch_row_is_held(t)',
-    rows: 2000,
-    erase: eraseBatchRows,
-  },
-  {
     kind: 'proposal',
     from: 'version_proposals t',
     organization: 't.organization_id',
@@ -273,6 +276,9 @@ async function eraseBatchRows(tx: Transaction, { items }: Chosen): Promise<undef
       select batch_id, (count(*) filter (where is_waiting))::int as n from (${rows}) each
       group by batch_id) of_batch
     where b.id = of_batch.batch_id`
+  await tx`
+    delete from batch_row_files f using (${rows}) each
+    where f.batch_id = each.batch_id and f.position = each.position`
   await tx`
     update batch_rows r set inputs = null, key = 'erased-' || r.position
     from (${rows}) each where r.batch_id = each.batch_id and r.position = each.position`

@@ -31,21 +31,46 @@ export async function prepareInputs(
   { automation, definition, inputs: given }: Given,
 ): Promise<PreparedInputs> {
   const inputs = resolveInputs(definition, given)
-  const named = namesOfFiles(definition, inputs).flatMap((name) => {
+  const named = filesNamed(definition, inputs)
+  const ids = named.map(({ id }) => id)
+  const found = ids.length === 0 ? NONE : await findInputFiles(sql, automation.id, ids)
+  return fillInputs(inputs, named, found)
+}
+
+const NONE: ReadonlyMap<string, InputFile> = new Map()
+
+/** A file that an input names. */
+export interface NamedFile {
+  readonly name: string
+  readonly id: string
+}
+
+/** Returns the files that inputs which were resolved name. */
+export const filesNamed = (definition: CrewDefinition, inputs: Inputs): NamedFile[] =>
+  namesOfFiles(definition, inputs).flatMap((name) => {
     const id = fileIdOf(inputs[name])
     return id === undefined ? [] : [{ name, id }]
   })
+
+/**
+ * Returns inputs with what is known of the files that they name. Raises `unprocessable` for files
+ * that are not among those found, or too large together.
+ */
+export function fillInputs(
+  inputs: Inputs,
+  named: readonly NamedFile[],
+  found: ReadonlyMap<string, InputFile>,
+): PreparedInputs {
   if (named.length === 0) return { inputs, files: [] }
-  const files = [...new Set(named.map(({ id }) => id))]
-  const found = await findInputFiles(sql, automation.id, files)
   refuseMissing(named.filter(({ id }) => !found.has(id)))
-  refuseTooLarge([...found.values()])
+  const files = [...new Set(named.map(({ id }) => id))]
+  refuseTooLarge(files.flatMap((id) => found.get(id) ?? []))
   const values = named.map(({ name, id }) => [name, toValue(found.get(id))] as const)
   return { inputs: { ...inputs, ...Object.fromEntries(values) }, files }
 }
 
 /** Returns the names of inputs that are files; a crew from a source does not say which. */
-export const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
+const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
   isOwnCrew(definition)
     ? Object.keys(inputs).filter((name) => isObject(inputs[name]))
     : inputFields(definition)

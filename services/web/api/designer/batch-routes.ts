@@ -108,7 +108,8 @@ export function designerBatchRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const definition = await getDefinition(sql, automation)
     const bytes = await readBody(c.req.raw, ROWS_BYTES_MAX)
     if (asked.isDry) {
-      const rows = await checkRows({ content: bytes, definition, ...asked })
+      const { id: deploymentId } = automation
+      const rows = await checkRows(sql, { content: bytes, definition, deploymentId, ...asked })
       return c.json(forecast.of(await forecastBatch(sql, automation, rows)))
     }
     const starter = toStarter(c.var.actor, 'designer')
