@@ -8,6 +8,7 @@ import { BATCHES_MAX } from './batches.ts'
 import { findInputFiles } from '../runs/input-files.ts'
 import type { InputFile } from '../runs/input-files.ts'
 import { fillInputs } from '../runs/prepare-inputs.ts'
+import type { RowSizes } from './forecast.ts'
 import { problemOf, readRows, refused } from './read-rows.ts'
 import type { BatchRow, Problem, SentRows } from './read-rows.ts'
 
@@ -148,15 +149,22 @@ interface AutomationRows extends SentRows {
   readonly deploymentId: number
 }
 
-/** Counts rows, and checks all of them. Raises what `readRows` raises. */
-export async function checkRows(sql: Queryable, sent: AutomationRows): Promise<number> {
-  let count = 0
-  for await (const { length } of readPortions(sql, sent)) {
-    count += length
+/** Counts and measures rows, and checks all of them. Raises what `readRows` raises. */
+export async function checkRows(
+  sql: Queryable,
+  sent: AutomationRows,
+): Promise<{ readonly rows: number; readonly sizes: RowSizes }> {
+  let [rows, smallest, largest] = [0, Infinity, 0]
+  for await (const portion of readPortions(sql, sent)) {
+    rows += portion.length
+    for (const { inputs } of portion) {
+      smallest = Math.min(smallest, inputs.length)
+      largest = Math.max(largest, inputs.length)
+    }
     // Other calls are answered meanwhile.
     await setImmediate()
   }
-  return count
+  return { rows, sizes: { smallest, largest } }
 }
 
 interface WrittenRow {

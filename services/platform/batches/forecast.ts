@@ -7,6 +7,8 @@ import { listOwnPrices } from '../budgets/model-prices.ts'
 /** The newest runs of a version that a forecast looks at, and those that are too few. */
 const RUNS_MAX = 500
 const RUNS_MIN = 20
+/** Inputs of half the size, and of twice the size, are alike. */
+const ALIKE = 2
 /** Of the normal distribution. */
 const Z95 = 1.645
 
@@ -23,6 +25,8 @@ export interface Forecast {
   readonly rows: number
   /** The runs that it is made of. */
   readonly runs: number
+  /** They are those whose inputs are as large as the rows; else there are too few of them. */
+  readonly isBySize: boolean
   readonly tokens: Estimate | null
   /** US dollars. */
   readonly cost: Estimate | null
@@ -30,8 +34,22 @@ export interface Forecast {
   readonly time: Estimate | null
 }
 
+/** The characters of the inputs of rows, as JSON. */
+export interface RowSizes {
+  readonly smallest: number
+  readonly largest: number
+}
+
+/** What a forecast is for. */
+interface Forecasted {
+  readonly rows: number
+  /** @default of any size */
+  readonly sizes?: RowSizes | undefined
+}
+
 interface MeasuredRun {
   readonly ms: number
+  readonly size: number
   /** What the run itself says, where its steps are not there any more. */
   readonly said: number
   readonly models: readonly ModelUse[] | null
@@ -47,16 +65,20 @@ interface ModelUse {
 export async function forecastBatch(
   sql: Queryable,
   automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
-  rows: number,
+  { rows, sizes }: Forecasted,
 ): Promise<Forecast> {
-  const runs = await listMeasured(sql, automation)
+  const all = await listMeasured(sql, automation)
+  const alike = sizes && all.filter(({ size }) => isAlike(size, sizes))
+  const isBySize = alike !== undefined && alike.length >= RUNS_MIN
+  const runs = isBySize ? alike : all
   if (runs.length < RUNS_MIN) {
-    return { rows, runs: runs.length, tokens: null, cost: null, time: null }
+    return { rows, runs: runs.length, isBySize, tokens: null, cost: null, time: null }
   }
   const costs = await costsOf(sql, runs, automation.organizationId)
   return {
     rows,
     runs: runs.length,
+    isBySize,
     tokens: estimate(
       runs.map(
         ({ said, models }) =>
@@ -72,17 +94,39 @@ export async function forecastBatch(
   }
 }
 
+const isAlike = (size: number, { smallest, largest }: RowSizes): boolean =>
+  size >= smallest / ALIKE && size <= largest * ALIKE
+
+/** Forecasts what the rows of a batch take that wait. */
+export async function forecastWaiting(
+  sql: Queryable,
+  batch: {
+    readonly id: string
+    readonly deploymentId: number
+    readonly organizationId: number
+    readonly versionId: number
+  },
+): Promise<Forecast> {
+  const [waiting] = await sql<[{ rows: number } & RowSizes]>`
+    select count(*)::int as rows, coalesce(min(length(inputs::text)), 0) as smallest,
+      coalesce(max(length(inputs::text)), 0) as largest
+    from batch_rows where batch_id = ${batch.id} and inputs is not null`
+  const { deploymentId: id, organizationId, versionId: projectVersionId } = batch
+  const { rows, ...sizes } = waiting
+  return forecastBatch(sql, { id, organizationId, projectVersionId }, { rows, sizes })
+}
+
 const listMeasured = (
   sql: Queryable,
   { id, projectVersionId }: Pick<Automation, 'id' | 'projectVersionId'>,
 ): Promise<MeasuredRun[]> => sql<MeasuredRun[]>`
   with ended as materialized (
-    select id, usage, extract(epoch from finished_at - started_at)::float8 * 1000 as ms
+    select id, usage, length(inputs::text) as size, extract(epoch from finished_at - started_at)::float8 * 1000 as ms
     from executions
     where deployment_id = ${id} and project_version_id = ${projectVersionId}
       and status in ('completed', 'error') and started_at is not null
     order by queued_at desc limit ${RUNS_MAX})
-  select e.ms, m.models, coalesce(
+  select e.ms, e.size, m.models, coalesce(
     (e.usage ->> 'inputTokens')::float8 + (e.usage ->> 'outputTokens')::float8, 0) as said
   from ended e cross join lateral (
     select json_agg(json_build_object('model', name, 'input', input, 'output', output)) as models

@@ -4,7 +4,7 @@ import type { Refusal } from '../budgets/budget-room.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import type { Batch } from './batches.ts'
-import { forecastBatch } from './forecast.ts'
+import { forecastWaiting } from './forecast.ts'
 
 const LOOK_SECONDS = 2
 
@@ -16,7 +16,7 @@ type Reserving = Pick<Batch, 'id' | 'organizationId' | 'deploymentId' | 'version
  * `conflict` when there is no room or no budget, and when the forecast is unknown.
  */
 export async function reserveBatch(tx: Queryable, batch: Reserving): Promise<void> {
-  const { id, organizationId, deploymentId, versionId } = batch
+  const { id } = batch
   const [held] = await tx<{ waiting: number; isReserved: boolean }[]>`
     select waiting, exists (select from batch_reservations where batch_id = b.id) as is_reserved
     from batches b where id = ${id} for update`
@@ -24,8 +24,7 @@ export async function reserveBatch(tx: Queryable, batch: Reserving): Promise<voi
     throw new AppError('conflict', 'The batch has no rows that wait.')
   }
   if (held.isReserved) throw new AppError('conflict', 'The batch has a reservation already.')
-  const of = { id: deploymentId, organizationId, projectVersionId: versionId }
-  const { tokens, cost } = await forecastBatch(tx, of, held.waiting)
+  const { tokens, cost } = await forecastWaiting(tx, batch)
   if (!tokens) {
     throw new AppError('conflict', 'What the batch takes is unknown: too few runs have ended.')
   }

@@ -37,13 +37,15 @@ const forecast = s.document(
   {
     rows: s.integer,
     runs_measured: s.say(s.integer, 'Under 20, all is unknown.'),
+    by_input_size: s.say(s.truth, 'They are those with inputs of such a size.'),
     tokens: s.orNull(estimate, 'Null: unknown.'),
     cost_usd: s.orNull(estimate, 'Null: unknown, such as without a price of a model.'),
     time_ms: s.orNull(estimate, 'Of all runs one after the other. Null: unknown.'),
   },
-  ({ rows, runs, tokens, cost, time }: Forecast) => ({
+  ({ rows, runs, isBySize, tokens, cost, time }: Forecast) => ({
     rows,
     runsMeasured: runs,
+    byInputSize: isBySize,
     tokens: tokens && estimateOf(tokens),
     costUsd: cost && estimateOf(cost),
     timeMs: time && estimateOf(time),
@@ -109,8 +111,8 @@ export function designerBatchRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const bytes = await readBody(c.req.raw, ROWS_BYTES_MAX)
     if (asked.isDry) {
       const { id: deploymentId } = automation
-      const rows = await checkRows(sql, { content: bytes, definition, deploymentId, ...asked })
-      return c.json(forecast.of(await forecastBatch(sql, automation, rows)))
+      const checked = await checkRows(sql, { content: bytes, definition, deploymentId, ...asked })
+      return c.json(forecast.of(await forecastBatch(sql, automation, checked)))
     }
     const starter = toStarter(c.var.actor, 'designer')
     const sent = { automation, definition, content: bytes, starter, ...asked }

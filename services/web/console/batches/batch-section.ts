@@ -3,7 +3,7 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import { listFailedRows } from '../../../platform/batches/batch-results.ts'
 import type { RowResult } from '../../../platform/batches/batch-results.ts'
 import type { Batch } from '../../../platform/batches/batches.ts'
-import { forecastBatch } from '../../../platform/batches/forecast.ts'
+import { forecastWaiting } from '../../../platform/batches/forecast.ts'
 import type { Estimate, Forecast } from '../../../platform/batches/forecast.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { runPath } from '../frame/addresses.ts'
@@ -26,8 +26,7 @@ interface BatchView {
 /** What a batch will take before it is started; what became of its rows then. */
 export async function batchSection({ sql, owner, row, path }: BatchView): Promise<Html> {
   if (row.isPaused && row.waiting === row.rows) {
-    const of = { ...owner, projectVersionId: row.versionId }
-    return forecastSection(await forecastBatch(sql, of, row.rows))
+    return forecastSection(await forecastWaiting(sql, row))
   }
   const failed = row.failed > 0 ? await listFailedRows(sql, row.id, FAILED_SHOWN) : []
   return html`<section class="card" aria-labelledby="results">
@@ -69,7 +68,7 @@ const failedSection = (owner: Automation, batch: Batch, rows: readonly RowResult
 const runLink = (owner: Automation, id: string): Html =>
   html`<a class="mono" href="${runPath(owner, { id })}">${shortId(id)}</a>`
 
-function forecastSection({ rows, runs, tokens, cost, time }: Forecast): Html {
+function forecastSection({ rows, runs, isBySize, tokens, cost, time }: Forecast): Html {
   const whole = (value: number): string => count(Math.round(value))
   const row = (title: string, estimate: Estimate | null, say: (value: number) => string) =>
     html`<tr>
@@ -82,7 +81,10 @@ function forecastSection({ rows, runs, tokens, cost, time }: Forecast): Html {
   return html`<section class="card flush" aria-labelledby="forecast">
     <div class="card-head">
       <h2 id="forecast">Forecast</h2>
-      <span class="hint">from the last ${plural(runs, 'run')} of this version</span>
+      <span class="hint"
+        >from the last ${plural(runs, 'run')} of this
+        version${isBySize ? ' with inputs of such a size' : ''}</span
+      >
     </div>
     ${listTable(
       'Forecast',

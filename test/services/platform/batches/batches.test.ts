@@ -12,7 +12,11 @@ import {
 import { writeResults } from '../../../../services/platform/batches/batch-results.ts'
 import { createBatch } from '../../../../services/platform/batches/create-batch.ts'
 import type { NewBatch } from '../../../../services/platform/batches/create-batch.ts'
-import { estimate, forecastBatch } from '../../../../services/platform/batches/forecast.ts'
+import {
+  estimate,
+  forecastBatch,
+  forecastWaiting,
+} from '../../../../services/platform/batches/forecast.ts'
 import { queueBatches } from '../../../../services/platform/batches/queue-batches.ts'
 import {
   removeAutomation,
@@ -205,9 +209,10 @@ const seedEnded = (runs: number, model: string) => at.sql`
 describe('a forecast', () => {
   it('is unknown under 20 runs of the version', async () => {
     await seedEnded(19, 'gpt-5.4-mini')
-    expect(await forecastBatch(at.sql, automation, 5)).toEqual({
+    expect(await forecastBatch(at.sql, automation, { rows: 5 })).toEqual({
       rows: 5,
       runs: 19,
+      isBySize: false,
       tokens: null,
       cost: null,
       time: null,
@@ -216,12 +221,31 @@ describe('a forecast', () => {
 
   it('is made of the last runs, and has no cost without a price', async () => {
     await seedEnded(39, 'gpt-5.4-mini')
-    const { tokens, cost, time } = await forecastBatch(at.sql, automation, 1)
+    const { tokens, cost, time } = await forecastBatch(at.sql, automation, { rows: 1 })
     expect(tokens).toMatchObject({ runP50: 20_000, runP95: 38_000, totalP95: 38_000 })
     expect(cost?.runP95).toBeGreaterThan(0)
     expect(time?.runP50).toBeCloseTo(20_000)
     await seedEnded(1, 'a-model-without-a-price')
-    expect(await forecastBatch(at.sql, automation, 1)).toMatchObject({ runs: 40, cost: null })
+    expect(await forecastBatch(at.sql, automation, { rows: 1 })).toMatchObject({
+      runs: 40,
+      cost: null,
+    })
+  })
+
+  it('is made of runs with inputs of such a size, where there are enough', async () => {
+    await seedEnded(20, 'gpt-5.4-mini')
+    await at.sql`
+      update executions set inputs = jsonb_build_object('topic', repeat('x', 10000))`
+    await seedEnded(25, 'gpt-5.4-mini')
+    const content = Buffer.from(`topic\n${`${'y'.repeat(9000)}\n`.repeat(3)}`)
+    const id = await create(3, { content, isPaused: true })
+    const { rows, runs, isBySize } = await forecastWaiting(at.sql, await find(id))
+    expect({ rows, runs, isBySize }).toEqual({ rows: 3, runs: 20, isBySize: true })
+    const middle = await create(1, { content: Buffer.from(`topic\n${'y'.repeat(1000)}\n`) })
+    expect(await forecastWaiting(at.sql, await find(middle))).toMatchObject({
+      runs: 45,
+      isBySize: false,
+    })
   })
 
   it('has 95 % of the runs to come below its p95, and of the batches', () => {

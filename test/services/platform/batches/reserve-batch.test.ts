@@ -117,7 +117,11 @@ describe('the reservation of a batch', () => {
     const begun = [call(900), call(100)]
     const startedAt = new Date().toISOString()
     const steps = begun.map(({ step: key }) => ({
-      ...{ key, kind: 'llm' as const, name: 'm', path: [key], startedAt },
+      key,
+      kind: 'llm' as const,
+      name: 'm',
+      path: [key],
+      startedAt,
       state: 'started' as const,
     }))
     const [written] = await recordTogether(at.sql, [

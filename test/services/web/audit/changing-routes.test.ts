@@ -15,7 +15,7 @@ import { ensurePublicToolRepository } from '../../../../services/platform/tools/
 import { definition } from '../../../support/crew.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { agentJson, crewJson } from '../../platform/projects/crewai/project.ts'
-import { failBatches } from '../support/console-states.ts'
+import { failBatches, makeReservable } from '../support/console-states.ts'
 import { BASE_URL, cheapHash } from '../support/platform.ts'
 import type { SignedInUser } from '../support/platform.ts'
 import { CLIENT_SECRET, openPlatformWithConnections } from '../support/platform-with-connections.ts'
@@ -124,6 +124,23 @@ const ofFailed =
   (send: Send): Send =>
   async (path) => {
     await failBatches(platform.sql)
+    return send(path)
+  }
+
+/** Does something with a batch that may reserve, or that has reserved. */
+const ofReservable =
+  (send: Send): Send =>
+  async (path) => {
+    await makeReservable(platform)
+    if (!path.endsWith('/release')) return send(path)
+    await platform.sql`
+      insert into budget_ledgers (budget_id, period)
+      select id, '2026-01' from budgets where period = 'month' on conflict do nothing`
+    await platform.sql`
+      insert into batch_reservations (batch_id, budget_id, period, tokens, usd, all_tokens, all_usd,
+        all_rows)
+      select b.id, l.budget_id, l.period, 1, 0, 1, 0, 1
+      from batches b, budget_ledgers l where l.period = '2026-01'`
     return send(path)
   }
 
@@ -430,11 +447,19 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /designer/v2/automations/:automationId/case-sets/:caseSetId': json('DELETE'),
   'POST /automations/:automationId/batches': rows('page'),
   'POST /automations/:automationId/batches/:batchId/resume': form(),
+  'POST /automations/:automationId/batches/:batchId/reserve': ofReservable(form()),
+  'POST /automations/:automationId/batches/:batchId/release': ofReservable(form()),
   'POST /automations/:automationId/batches/:batchId/pause': form(),
   'POST /automations/:automationId/batches/:batchId/retry': ofFailed(form()),
   'POST /automations/:automationId/batches/:batchId/stop': form(),
   'POST /automations/:automationId/batches/:batchId/delete': form(),
   'POST /designer/v2/automations/:automationId/batches': rows('token'),
+  'POST /designer/v2/automations/:automationId/batches/:batchId/reserve': ofReservable(
+    json('POST'),
+  ),
+  'POST /designer/v2/automations/:automationId/batches/:batchId/release': ofReservable(
+    json('POST'),
+  ),
   'POST /designer/v2/automations/:automationId/batches/:batchId/pause': json('POST'),
   'POST /designer/v2/automations/:automationId/batches/:batchId/resume': json('POST'),
   'POST /designer/v2/automations/:automationId/batches/:batchId/retry': ofFailed(json('POST')),

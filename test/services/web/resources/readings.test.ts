@@ -14,7 +14,7 @@ import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
 import { REFERENCE_HEAD, referenceRow } from './reference.ts'
 import { pathsOf } from '../../../../services/web/resources/rights.ts'
 import { typedOf } from '../../../../services/web/resources/values.ts'
-import { failBatches, seedBatch } from '../support/console-states.ts'
+import { failBatches, makeReservable, seedBatch } from '../support/console-states.ts'
 import { BASE_URL, readObject } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 import { openSendTraces } from '../support/send-traces.ts'
@@ -270,6 +270,7 @@ async function addBatches(): Promise<void> {
   await seedBatch(platform)
   await seedBatch(platform)
   await failBatches(platform.sql)
+  await makeReservable(platform)
 }
 
 /** Makes what is ordered a plan, which is confirmed and may be withdrawn. */

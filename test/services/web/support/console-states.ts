@@ -375,6 +375,21 @@ export async function seedBatch({ sql, acme }: Platform): Promise<string> {
   return batch
 }
 
+/** Has batches wait whose forecast is known, and a budget to reserve it from. */
+export async function makeReservable({ sql, acme }: Platform): Promise<void> {
+  await sql`
+    insert into executions (deployment_id, project_version_id, inputs, status, output, started_at,
+      finished_at, usage)
+    select b.deployment_id, b.version_id, '{}', 'completed', '', now(), now(),
+      '{"inputTokens": 10, "outputTokens": 0}'
+    from (select distinct deployment_id, version_id from batches) b, generate_series(1, 20)`
+  await sql`
+    insert into budgets (organization_id, period, tokens_max)
+    values (${acme.organizationId}, 'month', 1000000) on conflict do nothing`
+  await sql`delete from batch_reservations`
+  await sql`update batches set waiting = greatest(waiting, 1), stopped_at = null`
+}
+
 /** Has the first row of each batch fail, and pauses them. */
 export const failBatches = (sql: Platform['sql']) => sql`
   with failed as (

@@ -6,6 +6,7 @@ import {
 import { APPROVE_MODES } from '../../../../platform/approvals/call-approval.ts'
 import type { Offer } from '../../../intake/tool-pins/pin-tools.ts'
 import { isObject } from '../../../../shared/is-object.ts'
+import { count } from '../../frame/format.ts'
 import type { Html } from '../../frame/parts.ts'
 import { act, area, card, line, more, select, ticks } from './fields.ts'
 import type { Tick } from './fields.ts'
@@ -227,7 +228,8 @@ function offered(tool: Draft, view: ToolView & { readonly kind: Remote }): Html 
     ${
       seen.length > shown.length
         ? html`<p class="hint">
-            It offers ${seen.length}; these are the first ${OFFERS_SHOWN} by name. Name others under
+            It offers ${count(seen.length)}; these are the first ${OFFERS_SHOWN} by name. Name
+            others under
             <i>More</i>.
           </p>`
         : ''

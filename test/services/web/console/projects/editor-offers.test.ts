@@ -5,7 +5,7 @@ import { askAs } from '../../support/forms.ts'
 import { BASE_URL, openPlatform } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
 
-const TOOLS = Array.from({ length: 400 }, (_, index) => ({
+const TOOLS = Array.from({ length: 5000 }, (_, index) => ({
   name: `tool_${String(index).padStart(4, '0')}`,
   description: index === 0 ? 'First <script>alert(1)</script>' : 'Another',
   inputSchema: { type: 'object' as const, properties: { q: { type: 'string' } } },
@@ -18,7 +18,7 @@ let project: string
 
 beforeAll(async () => {
   platform = await openPlatform()
-  server = await startMcpServer(TOOLS, { pageSize: 100 })
+  server = await startMcpServer(TOOLS, { pageSize: 500 })
   const app = platform.appAt(BASE_URL, { TOOL_PRIVATE_ORIGINS: server.origin })
   ada = askAs(app, await platform.signIn(platform.acme))
   const response = await ada.post('/projects', { name: 'Offers' })
@@ -59,12 +59,12 @@ const problemIn = (page: string): string =>
 
 describe('what a tool offers', () => {
   it('is listed to tick without a script, as text alone, and bounded', async () => {
-    const page = await lookUp(mcp(server.url, { tools: ['tool_0399'] }))
+    const page = await lookUp(mcp(server.url, { tools: ['tool_4999'] }))
     expect(page).toContain('First &lt;script&gt;alert(1)&lt;/script&gt;')
-    expect(page.replace(/\s+/g, ' ')).toContain('It offers 400; these are the first 300 by name.')
+    expect(page.replace(/\s+/g, ' ')).toContain('It offers 5,000; these are the first 300 by name.')
     const ticks = [...page.matchAll(/name="tools\.0\.ticked"\s+value="(\w+)"\s+(checked)?/g)]
     expect(ticks).toHaveLength(301)
-    expect(ticks.filter(([, , checked]) => checked).map(([, name]) => name)).toEqual(['tool_0399'])
+    expect(ticks.filter(([, , checked]) => checked).map(([, name]) => name)).toEqual(['tool_4999'])
   })
 
   it('stays with the form until something else is looked up', async () => {
