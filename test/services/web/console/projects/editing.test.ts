@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOwnAutomation } from '../../../../../services/platform/crews/own-crews.ts'
 import { askAs, pressUndo } from '../../support/forms.ts'
-import { openPlatform } from '../../support/platform.ts'
+import { openPlatform, readObject } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
 
 const definition = {
@@ -132,6 +132,10 @@ describe('the editor of a version', () => {
       const odd = await ada.post(`${project}/editor`, { act: 'show-text', definition })
       expect(odd.status).toBe(200)
     }
+    const long = text({ ...definition, name: 'x'.repeat(2_000_000) })
+    const refused = await ada.post(`${project}/editor`, { act: 'show-text', definition: long })
+    const { list } = await readObject(refused)
+    expect(list).toMatch(/The definition has 2000\d{3} bytes; \d+ are allowed\./)
     expect((await eve.post(`${project}/editor`, { definition: given })).status).toBe(404)
   })
 

@@ -10,6 +10,7 @@ import {
 import { actOn, applyForm } from '../../../../../services/web/console/projects/editor/document.ts'
 import { editorForm } from '../../../../../services/web/console/projects/editor/form.ts'
 import type { Draft } from '../../../../../services/web/console/projects/editor/values.ts'
+import { isLong } from '../../../../support/long.ts'
 import { fieldsOf } from '../../support/form-fields.ts'
 
 const choices = {
@@ -158,7 +159,7 @@ describe('the form of a definition', () => {
           JSON.parse(JSON.stringify(draft)),
         )
       }),
-      { numRuns: 100 },
+      { numRuns: isLong ? 2000 : 100 },
     )
   })
 
