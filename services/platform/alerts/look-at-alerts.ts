@@ -74,8 +74,8 @@ export const hasDueAlerts = (sql: Queryable) => sql`
   exists (select from alerts a ${steps(sql)} where ${isDue(sql, sql`now()`)})`
 
 const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
-  select a.id, a.name, a.watches, a.filter, a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.state,
-    a.breached_since, a.revision, d.automation_id
+  select a.id, a.name, a.watches, a.filter, a.threshold, a.resolves_below, a.for_minutes,
+    a.minimum, a.state, a.breached_since, a.revision, d.automation_id
   from alerts a left join deployments d on d.id = a.deployment_id ${steps(tx)}
   where ${isDue(tx, tx`${at}::timestamptz`)}`
 

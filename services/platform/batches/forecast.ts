@@ -121,7 +121,8 @@ const listMeasured = (
   { id, projectVersionId }: Pick<Automation, 'id' | 'projectVersionId'>,
 ): Promise<MeasuredRun[]> => sql<MeasuredRun[]>`
   with ended as materialized (
-    select id, usage, length(inputs::text) as size, extract(epoch from finished_at - started_at)::float8 * 1000 as ms
+    select id, usage, length(inputs::text) as size,
+      extract(epoch from finished_at - started_at)::float8 * 1000 as ms
     from executions
     where deployment_id = ${id} and project_version_id = ${projectVersionId}
       and status in ('completed', 'error') and started_at is not null

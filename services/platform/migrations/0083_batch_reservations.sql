@@ -2,8 +2,8 @@
 
 set local lock_timeout = '2s';
 
--- Beside the reservations of calls, and in the sums of the ledgers as those are. No reference to the
--- batch: the ledger has to give up what is deleted here.
+-- Beside the reservations of calls, and in the sums of the ledgers as those are. No reference to
+-- the batch: the ledger has to give up what is deleted here.
 create table batch_reservations (
   batch_id uuid not null,
   budget_id int not null,

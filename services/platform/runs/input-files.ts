@@ -107,7 +107,10 @@ export async function findInputFiles(
 
 const BATCH_SIZE = 50
 
-/** Deletes files that no run and no waiting row of a batch names and that are a day old, 50 at a time; returns how many. */
+/**
+ * Deletes files that no run and no waiting row of a batch names and that are a day old, 50 at a
+ * time; returns how many.
+ */
 export async function deleteUnusedFiles(sql: Queryable): Promise<number> {
   const { count } = await sql`
     delete from input_files where id in (

@@ -16,8 +16,9 @@ const names = Object.keys({ ...RUN_KEYS.equal, ...RUN_KEYS.above }).join(', ')
 export const queryParameter = s.parameter('query', 'query', {
   description:
     'Only the runs that fit all of it, as in the query box of the list of runs: ' +
-    `\`status:failed model:gpt* cost>0.1 "out of memory"\`. Its keys: ${names}. Runs are searched ` +
-    'part by part: a page may have fewer of them than asked for, or none, before the last one.',
+    `\`status:failed model:gpt* cost>0.1 "out of memory"\`. Its keys: ${names}. ` +
+    'Runs are searched part by part: a page may have fewer of them than asked for, or none, ' +
+    'before the last one.',
   schema: { type: 'string', minLength: 1, maxLength: QUERY_MAX },
 })
 

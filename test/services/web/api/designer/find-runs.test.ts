@@ -42,7 +42,8 @@ async function insertRun({ research }: Tenant, number: number): Promise<void> {
       error, output, usage, trigger, starter_name)
     values (${research.id}, ${sql.json({ topic: `tides ${number}` })},
       ${number === 3 ? 'error' : 'completed'}, now() - make_interval(secs => ${number}), now(),
-      now() - make_interval(mins => ${number}), ${number === 3 ? sql.json({ code: 'c', message: 'm' }) : null},
+      now() - make_interval(mins => ${number}),
+      ${number === 3 ? sql.json({ code: 'c', message: 'm' }) : null},
       ${number === 3 ? null : 'out'},
       ${sql.json({ inputTokens: number * 100, outputTokens: 0 })}, 'api', 'CI')
     returning id`
