@@ -186,6 +186,9 @@ async function leaveThings(of: Automation, text: string): Promise<void> {
   const middle = bytes.length - 6
   for (const [position, content] of [bytes.subarray(0, middle), bytes.subarray(middle)].entries())
     await sql`insert into input_file_parts ${sql({ fileId: file, position, content })}`
+  await sql`
+    insert into batch_row_files (batch_id, position, file_id)
+    values (${batch ?? ''}, 1, ${file ?? ''})`
 }
 
 /** Each row of each table as a text, by table. */
