@@ -88,7 +88,7 @@ function forecastSection({ rows, runs, isBySize, tokens, cost, time }: Forecast)
     </div>
     ${listTable(
       'Forecast',
-      ['', ...HEADS],
+      [['unseen', 'What'], ...HEADS],
       [
         row('Tokens', tokens, whole),
         row('Cost', cost, dollars),
