@@ -11,6 +11,7 @@ import { createLog } from '../../../services/shared/log.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
+import { isLong } from '../../support/long.ts'
 import { deployAutomation } from '../../support/platform.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { API_KEY, ENCRYPTION_KEY, PUBLIC_URL } from './platform.ts'
@@ -190,6 +191,45 @@ describe('the keys of identities', () => {
     expect((await readKeys()).keys).toHaveLength(2)
     await age('2 days')
     expect((await readKeys()).keys.map(({ kid }) => kid)).toEqual([second])
+  })
+
+  it('are good under load while they rotate, for receivers that fetch them once an hour', async () => {
+    const replicas = [service, await startService()]
+    const runId = await startRun()
+    const isGood = (token: string, keys: JSONWebKeySet): Promise<boolean> =>
+      jwtVerify(token, createLocalJWKSet(keys), { issuer: PUBLIC_URL, audience: AUDIENCE }).then(
+        () => true,
+        () => false,
+      )
+    const signed = new Map<string, string>()
+    const refused: string[] = []
+    await tokenFor(runId)
+    for (let rotation = 0; rotation < (isLong ? 12 : 2); rotation += 1) {
+      await age('29 days 23 hours')
+      for (let step = 0; step < 8; step += 1) {
+        const fetched = await readKeys()
+        // The clock goes on while tokens are asked for, by less than an hour in all.
+        const asked = Array.from({ length: isLong ? 16 : 4 }, (_, at) =>
+          tokenFor(runId, replicas[at % 2]),
+        )
+        const [answers] = await Promise.all([Promise.all(asked), age('25 minutes')])
+        const later = await age('30 minutes').then(() => readKeys())
+        for (const answer of answers) {
+          const token = String(answer.body['access_token'])
+          signed.set(kidOf(answer) ?? '', token)
+          if (!(await isGood(token, fetched)) || !(await isGood(token, later))) refused.push(token)
+        }
+      }
+      await age('2 days')
+    }
+    expect(refused).toEqual([])
+    expect(signed.size).toBeGreaterThan(2)
+    const present = await readKeys()
+    const published = present.keys.map(({ kid }) => kid)
+    for (const [kid, token] of signed) {
+      expect(await isGood(token, present)).toBe(published.includes(kid))
+    }
+    expect([...signed.keys()].some((kid) => !published.includes(kid))).toBe(true)
   })
 
   it('are published without their private parts, and sealed at rest', async () => {
