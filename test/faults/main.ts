@@ -3,10 +3,12 @@ import { faultRuns } from './runs/run-faults.ts'
 import type { RunFaultReport } from './runs/run-faults.ts'
 import { runFaults } from './run-faults.ts'
 import type { FaultReport } from './run-faults.ts'
+import { faultPorts } from './ports/run-port-faults.ts'
+import type { PortFaultReport } from './ports/run-port-faults.ts'
 import { testWebhooks } from './webhooks/main.ts'
 import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 
-const HELP = `npm run test:long -- faults [runs | webhooks] [options]
+const HELP = `npm run test:long -- faults [runs | webhooks | ports] [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
@@ -19,14 +21,19 @@ the output of an undisturbed one; the ledger of the budget has to say what all c
 With "webhooks", the senders of webhooks and their receiver are killed while runs tell of their
 events. Then the receiver must have each event, those of a run in order, each under one id.
 
+With "ports", web, worker, crew, PostgreSQL and the clients themselves are killed while clients call
+tools of MCP and agents of A2A, events arrive at a trigger, and people decide. Then each call and
+each event must have started one run, the events of a run must all be there, and one decision must
+count for each that was asked for.
+
   --kills <n>   how many kills (default 200)
   --seed <n>    of the faults and the pauses between them (default: a random one, which is printed)
   --json        one JSON document on standard output instead of a table
   --help        this text
 
 Exit code: 0 when all is there once; 1 when a span is lost or doubled or a roll-up is wrong, when a
-step was paid for twice or a run is wrong, or when an event is lost, out of order or changed; 2 for
-a wrong command line.
+step was paid for twice or a run is wrong, when an event is lost, out of order or changed, or when a
+call started no run or several; 2 for a wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
 
@@ -53,7 +60,7 @@ function readOptions(): Options | undefined {
   if (values.help) return undefined
   const [subject = 'spans', ...others] = positionals
   if (!isSubject(subject) || others.length > 0) {
-    throw new Error(`"runs", "webhooks" or nothing; it is "${positionals.join(' ')}".`)
+    throw new Error(`"runs", "webhooks", "ports" or nothing; it is "${positionals.join(' ')}".`)
   }
   return {
     subject,
@@ -109,6 +116,23 @@ function webhooksToText(report: WebhookFaultReport): string {
   ].join('\n')
 }
 
+function portsToText(report: PortFaultReport): string {
+  const { faults, calls, runs, approvals, wrongRuns, wrongEvents, wrongDecisions, seed } = report
+  const lines = (counts: Readonly<Record<string, number>>, of = '') =>
+    Object.entries(counts).map(([name, times]) => `${String(times).padStart(5)} ${name}${of}`)
+  return [
+    ...lines(faults),
+    ...lines(calls, ' calls'),
+    `${runs} runs, ${approvals} decisions`,
+    `${wrongRuns.length} calls without their one run, ${wrongEvents.length} runs without all ` +
+      `events, ${wrongDecisions.length} with a wrong decision (seed ${seed})`,
+    ...wrongRuns,
+    ...wrongEvents,
+    ...wrongDecisions,
+    '',
+  ].join('\n')
+}
+
 type Say = (done: number, what: string) => void
 
 interface Outcome {
@@ -138,6 +162,10 @@ const SUBJECTS = {
   async webhooks({ kills, seed }: Options, say: Say): Promise<Outcome> {
     const report = await testWebhooks({ kills, seed, onKill: (done) => say(done, 'webhooks') })
     return { report, text: webhooksToText(report) }
+  },
+  async ports({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await faultPorts({ kills, seed, onKill: (done) => say(done, 'ports') })
+    return { report, text: portsToText(report) }
   },
 }
 

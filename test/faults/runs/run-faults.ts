@@ -139,7 +139,7 @@ async function causeFaults(
 }
 
 /** A run that is killed three times without getting on is given up, as it should be. */
-async function isHittable({ sql }: Stage): Promise<boolean> {
+export async function isHittable({ sql }: Stage): Promise<boolean> {
   const [row] = await retryStatement(
     () => sql<[{ lost: number }]>`
       select coalesce(max(lost_attempts), 0) as lost from executions

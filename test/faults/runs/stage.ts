@@ -26,7 +26,7 @@ import type { CrewAddress } from './crew-address.ts'
 import { startCountingModel } from './counting-model.ts'
 import type { CountingModel } from './counting-model.ts'
 
-const SECRET_KEY_BASE = 'secret-key-base-'.repeat(4)
+export const SECRET_KEY_BASE = 'secret-key-base-'.repeat(4)
 /** Enough for the calls in flight, and never waited for when nothing is. */
 const DRAIN_SECONDS = '60'
 
@@ -70,6 +70,7 @@ export interface Stage {
   readonly sql: Database
   readonly model: CountingModel
   readonly automation: Automation
+  readonly definition: CrewDefinition
   readonly address: CrewAddress
   server: EmbeddedPostgres
   worker: ChildProcess
@@ -81,12 +82,14 @@ interface StageOptions {
   readonly bundles?: string | undefined
   /** The directory in which the data of PostgreSQL lie. @default that for temporary files */
   readonly parent?: string | undefined
+  /** What runs. @default five tasks that ask a model */
+  readonly crew?: CrewDefinition
 }
 
 /** Opens a stage whose model answers as late as a function says. */
 export async function openStage(
   latencyMs: () => number,
-  { bundles, parent = tmpdir() }: StageOptions = {},
+  { bundles, parent = tmpdir(), crew: own = definition }: StageOptions = {},
 ): Promise<Stage> {
   const directory = await mkdtemp(join(parent, 'run-faults-'))
   await chmod(directory, 0o755)
@@ -102,13 +105,14 @@ export async function openStage(
   const automation = await seedAutomation(sql, {
     organization: 'Acme',
     slug: 'counted',
-    crew: definition,
+    crew: own,
     url: address.url,
   })
   const { organizationId, id: deploymentId } = automation
   const limits = { tokensMax: 1_000_000_000, usdMax: null, unpriced: 'refuse' } as const
   await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
-  const stage = { directory, programs, port, sql, model, automation, address, server }
+  const opened = { directory, programs, port, sql, model, automation, address, server }
+  const stage = { ...opened, definition: own }
   const crew = await startCrew(stage)
   return { ...stage, crew, worker: startWorker(stage) }
 }
@@ -148,12 +152,16 @@ async function startCrew({
   model,
   automation,
   address,
-}: Pick<Stage, 'programs' | 'model' | 'automation' | 'address'>): Promise<ChildProcess> {
+  definition: crew,
+}: Pick<
+  Stage,
+  'programs' | 'model' | 'automation' | 'address' | 'definition'
+>): Promise<ChildProcess> {
   const port = await freePort()
   const child = spawnProgram(join(programs, 'crew/main.js'), {
     HOST: '127.0.0.1',
     PORT: String(port),
-    CREW_DEFINITION: JSON.stringify(definition),
+    CREW_DEFINITION: JSON.stringify(crew),
     CREW_TOKEN: crewToken(SECRET_KEY_BASE, automation.automationId),
     OPENAI_BASE_URL: model.baseUrl,
     CREW_DRAIN_SECONDS: DRAIN_SECONDS,
@@ -167,14 +175,15 @@ async function startCrew({
   return child
 }
 
-const spawnProgram = (main: string, env: Record<string, string>): ChildProcess =>
-  // As the chart and the Deployments of crews start them.
+/** Starts a bundle as the chart and the Deployments of crews start it. */
+export const spawnProgram = (main: string, env: Record<string, string>): ChildProcess =>
   spawn(process.execPath, ['--max-semi-space-size=2', main], {
     env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'fatal', ...env },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
 
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+/** Ends a program, and returns its exit code. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) {
     const ended = once(child, 'exit')
     child.kill(signal)
