@@ -4,8 +4,10 @@ import { AppError } from '../shared/errors.ts'
 import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { findConnection } from '../platform/connections/oauth-connections.ts'
+import { findTokenHolder } from '../platform/connections/oauth-tokens.ts'
+import type { TokenHolder } from '../platform/connections/oauth-tokens.ts'
 import { createTokenDesk } from './access-token.ts'
-import type { GetAccessToken } from './access-token.ts'
+import type { AccessToken, GetAccessToken } from './access-token.ts'
 import type { OauthApp, OauthDeps } from './context.ts'
 import type { Identity } from './identity.ts'
 import { callbackRoutes } from './routes/callback.ts'
@@ -81,13 +83,37 @@ export function createApp(deps: AppDeps): Hono<OauthApp> {
   return app
 }
 
-/** Hands out what providers issued, or signs the identity of a run. */
+/** Hands out what providers issued, or signs the identity of a run, and has it exchanged. */
 function createAccess(deps: AppDeps): GetAccessToken {
   const desk = createTokenDesk(deps)
   return async (connectionId, runId) => {
     const found = await findConnection(deps.sql, connectionId)
-    return found?.kind === 'identity' ? deps.identity.tokenOf(found, runId) : desk(connectionId)
+    if (found?.kind !== 'identity') return desk(connectionId)
+    return exchangeIdentity(deps, found, await deps.identity.tokenOf(found, runId))
   }
+}
+
+/** Where a provider names no end, the token is asked for anew with the next identity. */
+const UNNAMED_SECONDS = 600
+
+/**
+ * Exchanges the identity of a run at the token endpoint of its connection, if it has one. Raises
+ * `forbidden` when the provider does not take it, `bad_gateway` and `timeout`.
+ */
+async function exchangeIdentity(
+  { sql, providers }: AppDeps,
+  { id, settings }: Pick<TokenHolder, 'id' | 'settings'>,
+  identity: AccessToken,
+): Promise<AccessToken> {
+  const how = settings?.exchange
+  if (how === undefined) return identity
+  const holder = await findTokenHolder(sql, id)
+  if (!holder) throw new AppError('not_found', `There is no connection ${id}.`)
+  const provider = await providers.of(holder)
+  const grant = await provider.exchangeJwt(identity.accessToken, how)
+  const { accessToken, scope = null, expiresInSeconds = UNNAMED_SECONDS } = grant
+  const expiresAt = new Date(Date.now() + expiresInSeconds * 1000)
+  return { ...identity, accessToken, scope, expiresAt }
 }
 
 /**

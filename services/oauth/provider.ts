@@ -1,8 +1,10 @@
 import * as client from 'openid-client'
 import { AppError } from '../shared/errors.ts'
+import type { Exchange } from '../platform/connections/oauth-connections.ts'
 import { keepFresh } from '../shared/keep-fresh.ts'
 import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import type { GuardedCalls } from '../shared/outgoing/provider-fetch.ts'
+import { exchangeJwt } from './exchange-jwt.ts'
 import { isGrantRefused, toProviderError } from './provider-errors.ts'
 import { createTolerantFetch } from './provider-fetch.ts'
 import type { ProviderSettings } from './provider-settings.ts'
@@ -40,6 +42,8 @@ export interface Provider {
   exchange(callback: URL, secrets: AuthorizationSecrets): Promise<Grant>
   /** Requests a token for the client itself. */
   authenticate(): Promise<Grant>
+  /** Exchanges a signed JWT for a token. Raises `forbidden` when the provider does not take it. */
+  exchangeJwt(jwt: string, how: Exchange): Promise<Grant>
   /** Returns undefined when the provider no longer accepts the refresh token. */
   refresh(refreshToken: string): Promise<Grant | undefined>
   /** Returns false when the provider has no way to revoke a token. */
@@ -102,6 +106,11 @@ export function createProvider(settings: ProviderSettings, calls: ProviderCalls)
         const parameters = { ...settings.parameters, ...(scope === undefined ? {} : { scope }) }
         return { scope, ...toGrant(await client.clientCredentialsGrant(config, parameters)) }
       }),
+    exchangeJwt: (jwt, how) =>
+      call(async (config) => ({
+        scope,
+        ...toGrant(await exchangeJwt(config, settings, { jwt, how })),
+      })),
     refresh: (refreshToken) => call((config) => refresh(config, refreshToken)),
     revoke: (token, kind) => call((config) => revokeToken(config, token, kind)),
     userInfoUrl: () =>
@@ -206,7 +215,9 @@ function createConfiguration(
 ): () => Promise<client.Configuration> {
   const fetch = createTolerantFetch({ name: `Provider ${settings.name}`, ...calls })
   const execute = settings.isInsecure ? [client.allowInsecureRequests] : []
-  const { clientId, endpoints, issuer } = settings
+  const { endpoints, issuer } = settings
+  // Where the identity of a run says all, there is no client; the library wants a name of one.
+  const clientId = settings.clientId === '' ? 'none' : settings.clientId
 
   async function load(): Promise<client.Configuration> {
     if (endpoints === undefined) {
@@ -229,7 +240,8 @@ function createConfiguration(
   return keepFresh(load, DISCOVERY)
 }
 
-function clientAuth({ authMethod, clientSecret }: ProviderSettings): client.ClientAuth {
+function clientAuth({ authMethod, clientId, clientSecret }: ProviderSettings): client.ClientAuth {
+  if (clientId === '') return () => undefined
   switch (authMethod) {
     case 'client_secret_basic':
       return client.ClientSecretBasic(clientSecret)

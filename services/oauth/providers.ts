@@ -58,7 +58,8 @@ export function createProviders(options: ProvidersOptions): Providers {
     async of(connection) {
       const { id, organizationId, provider, settings: own, settingsVersion } = connection
       if (own === null) return named(provider)
-      if (['static_token', 'identity'].includes(connection.kind)) throw noProvider()
+      const isAsked = connection.kind !== 'identity' || own.exchange !== undefined
+      if (connection.kind === 'static_token' || !isAsked) throw noProvider()
       const key = `${id}/${settingsVersion}`
       const known = kept.get(key)
       if (known) return known
@@ -96,7 +97,7 @@ function toProviderSettings(
     endpoints: token === undefined ? undefined : { authorization, token, revocation },
     clientId: given.client_id ?? '',
     clientSecret,
-    authMethod: authMethod ?? 'client_secret_basic',
+    authMethod: authMethod ?? (given.exchange ? 'none' : 'client_secret_basic'),
     scopes: given.scopes ?? [],
     parameters: given.parameters ?? {},
     isInsecure: urls.some((url) => url?.startsWith('http:')),

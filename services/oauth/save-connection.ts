@@ -108,12 +108,14 @@ interface Kept {
 
 function refuseMissingSecret(given: GivenConnection, { hasSecret, hasToken }: Kept): void {
   const { settings, kind, clientSecret, token } = given
-  if (settings === null || kind === 'identity') return
+  if (settings === null) return
+  const { token_endpoint_auth_method: method } = settings
+  if (kind === 'identity' && (method ?? 'none') === 'none') return
   if (kind === 'static_token') {
     if (token !== undefined || hasToken) return
     throw unusableFields([{ field: 'token', message: 'is needed; enter it again after a change' }])
   }
-  const isPublic = settings.token_endpoint_auth_method === 'none'
+  const isPublic = method === 'none'
   if (isPublic || clientSecret !== undefined || hasSecret) return
   const message = 'is needed; enter it again after a change of addresses'
   throw unusableFields([{ field: 'client_secret', message }])

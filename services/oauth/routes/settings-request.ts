@@ -1,5 +1,9 @@
 import * as v from 'valibot'
-import { AUTH_METHODS, CONNECTION_KINDS } from '../../platform/connections/oauth-connections.ts'
+import {
+  AUTH_METHODS,
+  CONNECTION_KINDS,
+  EXCHANGES,
+} from '../../platform/connections/oauth-connections.ts'
 import type {
   ConnectionKind,
   ConnectionSettings,
@@ -73,6 +77,7 @@ const ENTRIES = {
   ),
   test_url: v.optional(url),
   audience: v.optional(visible(500)),
+  exchange: v.optional(oneOf(EXCHANGES)),
   header: v.optional(
     v.pipe(
       v.string('must be a text'),
@@ -191,13 +196,15 @@ const OF_PROVIDERS = [
 ] as const satisfies readonly (keyof Given)[]
 const OF_SENDING = ['header', 'prefix'] as const satisfies readonly (keyof Given)[]
 
+const OF_IDENTITIES = ['audience', 'exchange'] as const satisfies readonly (keyof Given)[]
+
 /** The connection uses a provider of the operator's, who alone knows its settings. */
 function operatorProblems(given: Given, { providers }: SettingsRules): FieldProblem[] {
   const problems = superfluous(given, [
     ...OF_PROVIDERS,
     ...OF_SENDING,
     'token',
-    'audience',
+    ...OF_IDENTITIES,
     'test_url',
   ])
   if (providers.includes(given.provider)) return problems
@@ -221,14 +228,38 @@ function ownProblems(given: Given, rules: SettingsRules): FieldProblem[] {
 }
 
 function problemsOfKind(given: Given): FieldProblem[] {
-  if (given.kind === 'static_token') return superfluous(given, [...OF_PROVIDERS, 'audience'])
+  if (given.kind === 'static_token') return superfluous(given, [...OF_PROVIDERS, ...OF_IDENTITIES])
   if (given.kind !== 'identity') return clientProblems(given)
   const needed = (['audience', 'hosts'] as const).filter((field) => !given[field]?.length)
   return [
-    ...superfluous(given, [...OF_PROVIDERS, 'token']),
+    ...superfluous(given, ['token']),
     ...needed.map((field) => ({ field, message: 'is required' })),
+    ...exchangeProblems(given),
   ]
 }
+
+function exchangeProblems(given: Given): FieldProblem[] {
+  const { exchange, client_secret: secret, token_endpoint_auth_method: method = 'none' } = given
+  if (exchange === undefined) return superfluous(given, OF_PROVIDERS)
+  const isNowhere = given.issuer === undefined && given.token_endpoint === undefined
+  const isProof = exchange === 'client_assertion'
+  const isWithoutClient = given.client_id === undefined
+  return [
+    ...superfluous(given, ['authorization_endpoint', 'revocation_endpoint']),
+    ...broken([
+      [isNowhere, 'token_endpoint', 'is needed, or the issuer instead'],
+      [isWithoutClient && isProof, 'client_id', 'is required: the identity proves this client'],
+      [isWithoutClient && method !== 'none', 'client_id', 'is required beside a secret'],
+      [isProof && method !== 'none', 'token_endpoint_auth_method', 'must be none: it needs none'],
+      [secret !== undefined && method === 'none', 'client_secret', 'is not sent with this method'],
+    ]),
+  ]
+}
+
+type RuleOfField = readonly [isBroken: boolean, field: string, message: string]
+
+const broken = (rules: readonly RuleOfField[]): FieldProblem[] =>
+  rules.flatMap(([isBroken, field, message]) => (isBroken ? [{ field, message }] : []))
 
 function clientProblems(given: Given): FieldProblem[] {
   const { kind, issuer, authorization_endpoint: page, token_endpoint: token } = given
@@ -236,7 +267,7 @@ function clientProblems(given: Given): FieldProblem[] {
   const isPublic = given.token_endpoint_auth_method === 'none'
   const isAuthenticated = given.client_secret !== undefined
   const isWithoutToken = token === undefined
-  const rules: readonly (readonly [isBroken: boolean, field: string, message: string])[] = [
+  const rules: readonly RuleOfField[] = [
     [isForItself && page !== undefined, 'authorization_endpoint', 'is not used: no one signs in'],
     [
       issuer === undefined && isWithoutToken,
@@ -262,9 +293,5 @@ function clientProblems(given: Given): FieldProblem[] {
     [isPublic && isAuthenticated, 'client_secret', 'is not sent without authentication'],
     [isForItself && isPublic, 'token_endpoint_auth_method', 'must use a secret: no one signs in'],
   ]
-  const broken = rules.filter(([isBroken]) => isBroken)
-  return [
-    ...superfluous(given, [...OF_SENDING, 'token', 'audience']),
-    ...broken.map(([, field, message]) => ({ field, message })),
-  ]
+  return [...superfluous(given, [...OF_SENDING, 'token', ...OF_IDENTITIES]), ...broken(rules)]
 }

@@ -27,6 +27,14 @@ export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'
 /** The way in which a client authenticates at the token endpoint. */
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
+/**
+ * The ways to exchange the identity of a run for a token of the receiver's own: as a subject (RFC
+ * 8693), as a grant, or as what a client proves itself with (RFC 7523 §2.1 and §2.2).
+ */
+export const EXCHANGES = ['token_exchange', 'jwt_bearer', 'client_assertion'] as const
+/** The way to exchange the identity of a run. */
+export type Exchange = (typeof EXCHANGES)[number]
+
 /** What an organization entered of a provider and its client, or of a static token. No secrets. */
 export interface ConnectionSettings {
   /** Without endpoints they are discovered from here. */
@@ -43,6 +51,8 @@ export interface ConnectionSettings {
   readonly test_url?: string | undefined
   /** Whom the identity of a run is for. */
   readonly audience?: string | undefined
+  /** How that identity is exchanged at the token endpoint. @default it is sent as it is */
+  readonly exchange?: Exchange | undefined
   /** The header that the token goes into. @default authorization */
   readonly header?: string | undefined
   /** The word before the token there; '' is none. @default Bearer */

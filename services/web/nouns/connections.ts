@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import {
   AUTH_METHODS,
   CONNECTION_KINDS,
+  EXCHANGES,
   findConnection,
   listConnections,
 } from '../../platform/connections/oauth-connections.ts'
@@ -96,6 +97,13 @@ const fields = {
     'Audience',
     'For the kind identity: whom the identity of a run is for, as the receiver asks for it.',
   ),
+  exchange: field(perhaps(oneOf(EXCHANGES)), {
+    label: 'Exchange',
+    hint:
+      'For the kind identity: how it is exchanged at the token endpoint. Null: it is sent as it ' +
+      'is.',
+    control: choice(Object.fromEntries(EXCHANGES.map((each) => [each, each]))),
+  }),
   header: perhapsText('Header', 'That the token goes into. Null: Authorization.'),
   prefix: perhapsText('Word before the token', 'Null: Bearer. An empty text: none.'),
   token: field(v.optional(v.string(TEXT)), {
@@ -146,6 +154,7 @@ function valuesOf({
     scopes: [...(settings.scopes ?? [])],
     parameters: { ...settings.parameters },
     audience: settings.audience ?? null,
+    exchange: settings.exchange ?? null,
     header: settings.header ?? null,
     prefix: settings.prefix ?? null,
     token: given.token,

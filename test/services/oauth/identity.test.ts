@@ -193,7 +193,7 @@ describe('the keys of identities', () => {
     expect((await readKeys()).keys.map(({ kid }) => kid)).toEqual([second])
   })
 
-  it('are good under load while they rotate, for receivers that fetch them once an hour', async () => {
+  it('rotate under load: receivers that read them once an hour refuse none', async () => {
     const replicas = [service, await startService()]
     const runId = await startRun()
     const isGood = (token: string, keys: JSONWebKeySet): Promise<boolean> =>
@@ -204,12 +204,12 @@ describe('the keys of identities', () => {
     const signed = new Map<string, string>()
     const refused: string[] = []
     await tokenFor(runId)
-    for (let rotation = 0; rotation < (isLong ? 12 : 2); rotation += 1) {
+    for (let rotation = 0; rotation < (isLong ? 4 : 2); rotation += 1) {
       await age('29 days 23 hours')
       for (let step = 0; step < 8; step += 1) {
         const fetched = await readKeys()
         // The clock goes on while tokens are asked for, by less than an hour in all.
-        const asked = Array.from({ length: isLong ? 16 : 4 }, (_, at) =>
+        const asked = Array.from({ length: isLong ? 8 : 4 }, (_, at) =>
           tokenFor(runId, replicas[at % 2]),
         )
         const [answers] = await Promise.all([Promise.all(asked), age('25 minutes')])
@@ -230,7 +230,7 @@ describe('the keys of identities', () => {
       expect(await isGood(token, present)).toBe(published.includes(kid))
     }
     expect([...signed.keys()].some((kid) => !published.includes(kid))).toBe(true)
-  })
+  }, 300_000)
 
   it('are published without their private parts, and sealed at rest', async () => {
     const runId = await startRun()

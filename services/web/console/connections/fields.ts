@@ -1,6 +1,5 @@
 import { html } from 'hono/html'
-import { AUTH_METHODS } from '../../../platform/connections/oauth-connections.ts'
-import type { AuthMethod } from '../../../platform/connections/oauth-connections.ts'
+import type { AuthMethod, Exchange } from '../../../platform/connections/oauth-connections.ts'
 import { copyable, csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import type { FieldName } from './form.ts'
@@ -78,7 +77,49 @@ const identityFields = (form: ConnectionForm): Html =>
     isRequired: true,
     hint: 'Whom the identity of a run is for, as the receiver asks for it. It keeps no secret.',
   })}
-  ${sendingFields(form)}`
+  ${exchangeFields(form)} ${sendingFields(form)}`
+
+const OF_EXCHANGES = [
+  'exchange',
+  'issuer',
+  'token_endpoint',
+  'client_id',
+  'client_secret',
+  'token_endpoint_auth_method',
+  'scopes',
+  'parameters',
+] as const
+
+const EXCHANGE_NAMES = {
+  '': 'No: it is sent as it is',
+  token_exchange: 'For a token (RFC 8693, token exchange)',
+  jwt_bearer: 'For a token (RFC 7523, JWT bearer)',
+  client_assertion: 'For a token of a client that it proves (RFC 7523)',
+} as const satisfies Record<Exchange | '', string>
+
+const exchangeFields = (form: ConnectionForm): Html =>
+  html`<details
+    class="more"
+    ${form.typed.texts.exchange === '' ? isOpen(form, OF_EXCHANGES) : html`open`}
+  >
+    <summary>Exchange it first, as at the token service of a cloud</summary>
+    <div class="stack">
+      ${choiceField(form, { name: 'exchange', label: 'Exchange', names: EXCHANGE_NAMES })}
+      ${addressFields(form, (name) => name === 'issuer' || name === 'token_endpoint')}
+      ${textField(form, {
+        name: 'client_id',
+        label: 'Client ID',
+        hint: 'Where the token service knows one.',
+      })}
+      ${methodField(form)} ${secretField(form, CLIENT_SECRET)}
+      ${textField(form, { name: 'scopes', label: 'Scopes', hint: 'With spaces between.' })}
+      ${areaField(form, {
+        name: 'parameters',
+        label: 'More parameters',
+        hint: 'Of the token request, one on each line, such as audience=https://api.example.com',
+      })}
+    </div>
+  </details>`
 
 const sendingFields = (form: ConnectionForm): Html =>
   html`<details class="more" ${isOpen(form, ['header', 'prefix'])}>
@@ -193,17 +234,28 @@ const METHOD_NAMES = {
   none: 'None: a public client with PKCE',
 } as const satisfies Record<AuthMethod, string>
 
-function methodField(form: ConnectionForm): Html {
-  const { token_endpoint_auth_method: chosen } = form.typed.texts
-  const name = 'token_endpoint_auth_method'
+const methodField = (form: ConnectionForm): Html =>
+  choiceField(form, {
+    name: 'token_endpoint_auth_method',
+    label: 'Authentication of the client',
+    names: METHOD_NAMES,
+  })
+
+interface Choice {
+  readonly name: 'token_endpoint_auth_method' | 'exchange'
+  readonly label: string
+  /** What people read, by what is stored. */
+  readonly names: Readonly<Record<string, string>>
+}
+
+function choiceField(form: ConnectionForm, { name, label, names }: Choice): Html {
+  const chosen = form.typed.texts[name]
   const field = html`<label
-    >Authentication of the client
+    >${label}
     <select name="${name}" ${marks(form, name)}>
-      ${AUTH_METHODS.map(
-        (method) =>
-          html`<option value="${method}" ${method === chosen ? html`selected` : ''}>
-            ${METHOD_NAMES[method]}
-          </option>`,
+      ${Object.entries(names).map(
+        ([value, text]) =>
+          html`<option value="${value}" ${value === chosen ? html`selected` : ''}>${text}</option>`,
       )}
     </select>
   </label>`

@@ -86,25 +86,34 @@ export function toBody({ typed, clientSecret, token }: ReadConnection): object {
   if (kind === null) return common
   const test = given('test_url', texts.test_url)
   if (kind === 'static_token' || kind === 'identity') {
-    const { header, prefix, audience } = texts
-    const own = kind === 'identity' ? given('audience', audience) : given('token', token)
+    const { header, prefix } = texts
+    const own = kind === 'identity' ? identityOf(texts, clientSecret) : given('token', token)
     return { ...common, ...test, kind, ...given('header', header), prefix, ...own }
   }
   return {
     ...common,
     ...test,
     kind,
-    ...given('issuer', texts.issuer),
     ...given('authorization_endpoint', texts.authorization_endpoint),
-    ...given('token_endpoint', texts.token_endpoint),
     ...given('revocation_endpoint', texts.revocation_endpoint),
-    ...given('client_id', texts.client_id),
-    ...given('client_secret', clientSecret),
-    ...given('token_endpoint_auth_method', texts.token_endpoint_auth_method),
-    scopes: texts.scopes.split(/\s+/).filter(Boolean),
-    parameters: parametersOf(texts.parameters),
+    ...clientOf(texts, clientSecret),
   }
 }
+
+const clientOf = (texts: Texts, clientSecret: string): object => ({
+  ...given('issuer', texts.issuer),
+  ...given('token_endpoint', texts.token_endpoint),
+  ...given('client_id', texts.client_id),
+  ...given('client_secret', clientSecret),
+  ...given('token_endpoint_auth_method', texts.token_endpoint_auth_method),
+  scopes: texts.scopes.split(/\s+/).filter(Boolean),
+  parameters: parametersOf(texts.parameters),
+})
+
+const identityOf = (texts: Texts, clientSecret: string): object => ({
+  ...given('audience', texts.audience),
+  ...(texts.exchange !== '' && { exchange: texts.exchange, ...clientOf(texts, clientSecret) }),
+})
 
 const given = (name: string, text: string): object => (text === '' ? {} : { [name]: text })
 

@@ -145,7 +145,7 @@ export const SHAPES: readonly Shape[] = [
     summary: 'A receiver that takes tokens of OpenID Connect: the platform signs who the run is',
     kind: 'identity',
     asks: [],
-    texts: {},
+    texts: { token_endpoint_auth_method: 'none' },
   },
   {
     key: 'client-credentials',

@@ -11,6 +11,7 @@ export const TEXTS = [
   'parameters',
   'test_url',
   'audience',
+  'exchange',
   'header',
   'prefix',
   'hosts',

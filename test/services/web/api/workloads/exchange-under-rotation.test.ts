@@ -94,7 +94,7 @@ function rotateKeys(keys: readonly SigningKey[]) {
   }
 }
 
-/** Between the end of a key and its end here, which is when the keys are fetched again, is either. */
+/** Between the end of a key and the next look at the keys, its tokens may be taken or not. */
 function kindOf(sent: { isOld: boolean; isOverlap: boolean; sinceMs: number }) {
   if (!sent.isOld || sent.isOverlap) return 'good'
   return sent.sinceMs > OVERLAP_MS + FRESH_MS ? 'ended' : 'between'

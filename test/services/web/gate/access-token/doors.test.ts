@@ -175,7 +175,7 @@ const group = v.object({
 })
 
 describe('each door', () => {
-  it('is opened by none of the vectors of Wycheproof, though their keys are published', async () => {
+  it('is opened by no vector of Wycheproof, though their keys are published', async () => {
     const path = new URL('wycheproof/vectors.jsonl', import.meta.url)
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
     const groups = lines.map((line) => v.parse(v.pipe(v.string(), v.parseJson(), group), line))
@@ -289,7 +289,7 @@ describe('an assertion', () => {
     const claims: object = JSON.parse(Buffer.from(payload, 'base64url').toString())
     const digest = { aud: apiOf(acme.digest) }
     const mixed = [
-      // Our own issuer's words under the key of the other one, and its own words for the wrong rule.
+      // The words of our own issuer under the key of the other one, and the other way round.
       signToken({ alg: 'RS256', kid: 'key-1' }, claims, key),
       mintAssertion({ ...claims, iss: idp.issuer }),
       mintAssertion({ ...digest, iss: oauth.url }),
