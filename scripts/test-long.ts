@@ -7,11 +7,13 @@ Tests that take longer than npm test. Without a part: all that npm test tries a 
 those of vitest, or of the part where it is a program; then it has a --help of its own.
 
   adapter    projects behind the Python package crew-runtime, in three versions of CrewAI
+  agents     clients of MCP and A2A, and senders of webhooks, as others publish them
   browser    each page, in each state, width and colour scheme
   clients    clients that generators make from /openapi.json
   crewai     the corpus of projects, in CrewAI itself
   crews      crews as processes, and all that goes wrong with them
   gateway    models of other forms, behind LiteLLM
+  keycloak   a Keycloak as identity provider, issuer of workloads, and token service
   sdks       the programs of the page Send traces
   citus      the collector on a Citus (program)
   cluster    an installation on a Kubernetes (program)
@@ -30,6 +32,7 @@ const ALL: Files = { env: { LONG_FORMS: 'all', FUZZ_RUNS: '500' }, files: [] }
 
 const FILES: Readonly<Record<string, Files>> = {
   adapter: { env: { ADAPTER: 'all' }, files: ['test/python/crewai.test.ts'] },
+  agents: { env: { AGENTS: 'all' }, files: ['mcp/other-clients', 'a2a/python-client'] },
   browser: {
     env: { BROWSER: 'all' },
     files: ['console/accessibility', 'browser.test', 'console/traces', 'send-traces.test'],
@@ -44,6 +47,7 @@ const FILES: Readonly<Record<string, Files>> = {
     files: ['test/services/local-crews.test.ts', 'test/services/worker/deployments'],
   },
   gateway: { env: { GATEWAY: 'live' }, files: ['test/services/crew/gateway'] },
+  keycloak: { env: { KEYCLOAK: '26.7.3' }, files: ['test/services/keycloak.test.ts'] },
   sdks: { env: { SDKS: 'all' }, files: ['test/services/web/console/send-traces/sdks.test.ts'] },
 }
 
