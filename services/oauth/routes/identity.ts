@@ -4,7 +4,8 @@ import { ALGORITHM } from '../identity.ts'
 import type { Identity } from '../identity.ts'
 
 const KEYS_PATH = '/identity/keys'
-const CACHED = { 'cache-control': 'public, max-age=300' }
+/** For no longer than a key that leaked may be good. */
+const CACHED = { 'cache-control': 'public, max-age=60' }
 
 /** What receivers read to check the identities of runs (OpenID Connect Discovery 1.0 §4). */
 export function identityRoutes(identity: Identity): Hono<OauthApp> {

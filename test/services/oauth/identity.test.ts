@@ -232,6 +232,18 @@ describe('the keys of identities', () => {
     expect([...signed.keys()].some((kid) => !published.includes(kid))).toBe(true)
   }, 300_000)
 
+  it('that leaked are given up by their row, which receivers read within a minute', async () => {
+    const runId = await startRun()
+    const leaked = String((await tokenFor(runId)).body['access_token'])
+    await sql`delete from identity_keys where kid = ${decodeProtectedHeader(leaked).kid ?? ''}`
+    const response = await fetch(`${service.url}/identity/keys`)
+    expect(response.headers.get('cache-control')).toBe('public, max-age=60')
+    const keys = (await response.json()) as JSONWebKeySet
+    await expect(jwtVerify(leaked, createLocalJWKSet(keys))).rejects.toThrow('no applicable key')
+    const next = String((await tokenFor(runId)).body['access_token'])
+    await expect(jwtVerify(next, createLocalJWKSet(await readKeys()))).resolves.toBeDefined()
+  })
+
   it('are published without their private parts, and sealed at rest', async () => {
     const runId = await startRun()
     await tokenFor(runId)

@@ -26,12 +26,12 @@ import { readIdempotencyKey } from '../automation/kickoff-request.ts'
 import { resumeRun } from '../automation/resume.ts'
 import { describeProgress, isOver } from '../automation/run-status.ts'
 import { canAsk, readAnswer, toQuestion } from './decisions.ts'
-import { metaOf } from './era.ts'
+import { metaOf, takesTasks } from './era.ts'
 import type { Era } from './era.ts'
 import { invalidParams } from './messages.ts'
 import type { Fields, RpcRequest } from '../json-rpc.ts'
 import type { Outcome, Progress } from './messages.ts'
-import { refusedResult, toResult, toTask } from './results.ts'
+import { refusedResult, toResult, toTask, toTaskHandle } from './results.ts'
 
 /** Shorter than the minute for which usual clients and proxies wait. */
 const WAIT_MS = 50_000
@@ -76,7 +76,7 @@ export async function callTool(
     c.var.wide['automation_id'] = automation.automationId
     c.var.wide['kickoff_id'] = runId
     const run = isTask(call) && (await findRun(deps.sql, automation.id, runId))
-    if (run) return { result: { task: toTask(run) } }
+    if (run) return { result: toStarted(run, call.era) }
     return { progress: follow(c, deps, { ...call, automation, runId, asks }) }
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.status < 500) return { result: refusedResult(thrown) }
@@ -105,13 +105,17 @@ async function goOn(
   return follow(c, deps, { ...call, automation, runId, asks: body !== undefined && asks })
 }
 
-function ignoreConflict(thrown: unknown): void {
+/** Does not raise what was decided meanwhile. */
+export function ignoreConflict(thrown: unknown): void {
   if (!(thrown instanceof AppError && thrown.code === 'conflict')) throw thrown
 }
 
-/** 2026-07-28 has no such word in a call. */
-const isTask = ({ request, era }: ToolCall): boolean =>
-  era === 'session' && isObject(request.params['task'])
+/** In 2026-07-28 a client says that it takes tasks; one that asks for progress reads a stream. */
+const isTask = ({ request: { params }, era, progressToken }: ToolCall): boolean =>
+  era === 'session' ? isObject(params['task']) : takesTasks(params) && progressToken === undefined
+
+const toStarted = (run: Run, era: Era): Fields =>
+  era === 'session' ? { task: toTask(run) } : { resultType: 'task', ...toTaskHandle(run) }
 
 interface Start {
   readonly automation: StartableAutomation

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { DECISIONS } from '../../../platform/approvals/approval-decisions.ts'
 import type { Approval, AskedCall } from '../../../platform/runs/run-approvals.ts'
 import { isObject } from '../../../shared/is-object.ts'
 import type { Fields } from '../json-rpc.ts'
-import { metaOf, PREFIX } from './era.ts'
+import { capabilitiesOf } from './era.ts'
 import type { Era } from './era.ts'
 
 /** What is shown of what a person decides about; the whole of it is in the console. */
@@ -38,8 +39,7 @@ type Asked = v.InferOutput<typeof asked>
 
 /** Whether the person behind the client can be asked (2026-07-28, elicitation in a form). */
 export function canAsk(era: Era, params: Fields): boolean {
-  const { [`${PREFIX}clientCapabilities`]: capabilities } = metaOf(params)
-  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined
+  const { elicitation } = capabilitiesOf(params)
   if (era !== 'per-request' || !isObject(elicitation)) return false
   return isObject(elicitation['form']) || elicitation['url'] === undefined
 }
@@ -59,6 +59,36 @@ export function toQuestion(approval: Approval): Fields {
     inputRequests: asks ? ofServer(call) : { [KEY]: request(questionOf(approval), REQUESTED) },
     requestState: Buffer.from(JSON.stringify(state)).toString('base64url'),
   }
+}
+
+/** No two questions of a task have a key in common (the extension with tasks). */
+const prefixOf = ({ task, call, askedAt }: Approval): string =>
+  `${createHash('sha256')
+    .update(JSON.stringify([task, call?.id, askedAt]))
+    .digest('base64url')
+    .slice(0, 16)}.`
+
+const renameKeys = (fields: Fields, rename: (key: string) => string): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([key, value]) => [rename(key), value]))
+
+/** Returns what a task asks for while its run waits for a decision. */
+export function toInputRequests(approval: Approval): Fields {
+  const { inputRequests } = toQuestion(approval)
+  const prefix = prefixOf(approval)
+  return isObject(inputRequests) ? renameKeys(inputRequests, (key) => prefix + key) : {}
+}
+
+/** Reads the decision in the answers to a task; undefined: there is none about what it asks now. */
+export function readTaskAnswer(approval: Approval, { inputResponses }: Fields): Fields | undefined {
+  const prefix = prefixOf(approval)
+  const given = isObject(inputResponses) ? Object.entries(inputResponses) : []
+  const own = Object.fromEntries(given.filter(([key]) => key.startsWith(prefix)))
+  const { requestState } = toQuestion(approval)
+  const answer = {
+    requestState,
+    inputResponses: renameKeys(own, (key) => key.slice(prefix.length)),
+  }
+  return readAnswer(answer)?.body
 }
 
 /** The questions of the server of a tool, as it asked them. */

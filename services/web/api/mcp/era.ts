@@ -13,12 +13,17 @@ export const VERSIONS: readonly string[] = [PER_REQUEST_VERSION, ...SESSION_VERS
 export const PREFIX = 'io.modelcontextprotocol/'
 const VERSION_KEY = `${PREFIX}protocolVersion`
 const CAPABILITIES_KEY = `${PREFIX}clientCapabilities`
+/** The extension with tasks of 2026-07-28. */
+export const TASKS_EXTENSION = `${PREFIX}tasks`
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
 /** What the header `Mcp-Name` repeats, by the method. */
 const NAMED: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
 ])
 
 /** The version in which a message is spoken: within a session, or on its own (2026-07-28). */
@@ -65,6 +70,18 @@ function headerFault(
   const named = NAMED.get(method)
   const isNamed = named === undefined || decode(headerOf('mcp-name')) === params[named]
   return isNamed ? undefined : mismatch('Mcp-Name')
+}
+
+/** Returns what the client of a request can do, as the request says. */
+export function capabilitiesOf(params: Fields): Fields {
+  const { [CAPABILITIES_KEY]: capabilities } = metaOf(params)
+  return isObject(capabilities) ? capabilities : {}
+}
+
+/** Whether the client of a request takes a task for a result (2026-07-28). */
+export function takesTasks(params: Fields): boolean {
+  const { extensions } = capabilitiesOf(params)
+  return isObject(extensions) && Object.hasOwn(extensions, TASKS_EXTENSION)
 }
 
 /** Returns the `_meta` of parameters. */

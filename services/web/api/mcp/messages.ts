@@ -5,6 +5,7 @@ import type { Fields, RpcError } from '../json-rpc.ts'
 export const CODES = {
   ...RPC_CODES,
   headerMismatch: -32_020,
+  missingCapability: -32_021,
   unsupportedVersion: -32_022,
 } as const
 

@@ -40,6 +40,12 @@ export const toTask = ({ id, status, queuedAt, startedAt, finishedAt }: Run) => 
   pollInterval: POLL_MS,
 })
 
+/** Returns a run as a task of the extension: one that failed has a result, which says so. */
+export function toTaskHandle(run: Run) {
+  const { ttl: ttlMs, pollInterval: pollIntervalMs, status, ...task } = toTask(run)
+  return { ...task, status: status === 'failed' ? 'completed' : status, ttlMs, pollIntervalMs }
+}
+
 /** Returns the result of a call by its run: what it said, or why it did not say anything yet. */
 export function toResult(
   run: Run | undefined,

@@ -14,7 +14,7 @@ import { STREAM_HEADERS } from '../automation/event-stream.ts'
 import { callTool } from './call-tool.ts'
 import type { ToolCall } from './call-tool.ts'
 import { createMcpDoor, MCP_SCOPES } from './door.ts'
-import { metaOf, readEra, versionFor, VERSIONS } from './era.ts'
+import { metaOf, readEra, TASKS_EXTENSION, versionFor, VERSIONS } from './era.ts'
 import type { Era } from './era.ts'
 import { readMessage, toErrorResponse, toResponse } from '../json-rpc.ts'
 import type { Fields, Message } from '../json-rpc.ts'
@@ -41,8 +41,8 @@ const calling = (operationId: string, tools: string) =>
     description:
       'Streamable HTTP without sessions, in the versions 2026-07-28, 2025-11-25 and 2025-06-18: ' +
       '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`, `resources/list`, ' +
-      '`resources/templates/list`, `resources/read`, and in sessions `tasks/get`, ' +
-      '`tasks/result`, `tasks/cancel`. Takes a token with the scopes `kickoff` and `read`.',
+      '`resources/templates/list`, `resources/read`, `tasks/get`, `tasks/cancel`, and ' +
+      '`tasks/result` in sessions, `tasks/update` without. Takes a token with the scopes `kickoff` and `read`.',
     parameters: [s.idempotencyKey],
     body: {
       content: {
@@ -130,7 +130,7 @@ async function perform(c: Context<McpCall>, deps: WebDeps, asked: ToolCall): Pro
   if (method === 'tools/list') return listTools(deps.sql, reach, { cursor: params['cursor'], era })
   if (method === 'ping') return { result: {} }
   if (deps.traces && RESOURCE_METHODS.has(method)) return askResource(c, deps, asked)
-  if (era === 'session' && TASK_METHODS.has(method)) return askTask(c, deps, asked)
+  if (TASK_METHODS[era].has(method)) return askTask(c, deps, asked)
   const introduction = introduce(c, deps, asked)
   if (introduction) return { result: introduction }
   const status = era === 'session' ? 200 : 404
@@ -155,7 +155,8 @@ function introduce(
   }
   if (method === 'server/discover' && era === 'per-request') {
     const _meta = { [SERVER_INFO_KEY]: serverInfo }
-    return { supportedVersions: VERSIONS, capabilities: offered, instructions, _meta }
+    const capabilities = { ...offered, extensions: { [TASKS_EXTENSION]: {} } }
+    return { supportedVersions: VERSIONS, capabilities, instructions, _meta }
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../../../../services/shared/log.ts'
 import type { Service } from '../../../../../services/shared/http/serve.ts'
@@ -9,6 +10,7 @@ import { makeTrigger, standardHeaders } from './senders.ts'
 import type { OpenTrigger } from './senders.ts'
 
 const BODY = '{"topic":"tides"}'
+const FORM = 'application/x-www-form-urlencoded'
 
 let platform: Platform
 let service: Service
@@ -59,6 +61,33 @@ describe('over a socket', () => {
     const answer = await exchange(service.url, linesOf(good(), header), BODY)
     expect(statusOf(answer)).toBe(status)
     expect(await runs()).toBe(before + Number(status === '202'))
+  })
+
+  it.each<[string, Buffer, string, string]>([
+    ['UTF-16', Buffer.from('\uFEFF{"topic":"x"}', 'utf16le'), 'application/json', '400'],
+    ['a byte order mark', Buffer.from('\uFEFF{"topic":"x"}'), 'application/json', '400'],
+    ['Latin-1', Buffer.from('{"topic":"\u00e9"}', 'latin1'), 'application/json', '400'],
+    ['half a character', Buffer.from('{"topic":"\u{1f30a}"}').subarray(0, 13), 'text/json', '415'],
+    ['a form of odd bytes', Buffer.from([0x25, 0xff, 0x00, 0x3d]), FORM, '400'],
+  ])('%s is refused in words, and starts nothing', async (_, bytes, type, status) => {
+    const before = await runs()
+    const { 'webhook-id': id, 'webhook-timestamp': at, ...headers } = good()
+    const key = Buffer.from(open.secret.replace('whsec_', ''), 'base64')
+    const signature = createHmac('sha256', key).update(`${id}.${at}.`).update(bytes)
+    const signed = {
+      ...headers,
+      'webhook-id': id,
+      'webhook-timestamp': at,
+      'webhook-signature': `v1,${signature.digest('base64')}`,
+      'content-type': type,
+    }
+    const lines = requestLines(
+      `POST /hooks/${open.trigger.id}`,
+      ...Object.entries(signed).map(([name, value]) => `${name}: ${value}`),
+      `Content-Length: ${bytes.length}`,
+    )
+    expect(statusOf(await exchange(service.url, lines, bytes))).toBe(status)
+    expect(await runs()).toBe(before)
   })
 
   it('20 MiB are refused in words, announced or not, and not read to their end', async () => {
