@@ -65,6 +65,28 @@ describe('the page Connections', () => {
     expect(await show(`/connections/${await platform.idOf('keyed')}`)).not.toContain('k-canary-1')
   })
 
+  it('takes the identity of a run as it is, or exchanged first, without a secret', async () => {
+    const sts = 'https://sts.example.com'
+    const plain = { provider: 'identity', audience: sts, hosts: 'api.example.com' }
+    const form = await show('/new-connection?shape=identity')
+    expect(form).toContain('Exchange it first')
+    const sent = { ...plain, token_endpoint_auth_method: 'none', exchange: '' }
+    const asIs = await platform.post('/connections', ada, { ...sent, name: 'as-it-is' })
+    expect(asIs.headers.get('location')).toMatch(/notice=connection-created$/)
+    const exchanged = { ...sent, name: 'exchanged', exchange: 'token_exchange' }
+    const nowhere = await platform.post('/connections', ada, exchanged)
+    expect(nowhere.status).toBe(422)
+    expect(await platform.read(nowhere)).toContain('The token endpoint is needed')
+    const parameters = 'audience=//iam.example.com/pool'
+    const somewhere = { ...exchanged, token_endpoint: `${sts}/v1/token`, parameters }
+    const made = await platform.post('/connections', ada, somewhere)
+    expect(made.headers.get('location')).toMatch(/notice=connection-created$/)
+    const page = await show(`/connections/${await platform.idOf('exchanged')}`)
+    for (const text of [`${sts}/v1/token`, parameters, 'token_exchange']) {
+      expect(page).toContain(text)
+    }
+  })
+
   it('lets only the session that began complete an authorization', async () => {
     const page = await platform.post('/connections', ada, platform.oidc({ name: 'stolen' }))
     const { pathname, search } = new URL(await platform.authorize(page))
