@@ -42,7 +42,8 @@ const calling = (operationId: string, tools: string) =>
       'Streamable HTTP without sessions, in the versions 2026-07-28, 2025-11-25 and 2025-06-18: ' +
       '`initialize` or `server/discover`, `tools/list`, `tools/call`, `ping`, `resources/list`, ' +
       '`resources/templates/list`, `resources/read`, `tasks/get`, `tasks/cancel`, and ' +
-      '`tasks/result` in sessions, `tasks/update` without. Takes a token with the scopes `kickoff` and `read`.',
+      '`tasks/result` in sessions, `tasks/update` without. Takes a token with the scopes ' +
+      '`kickoff` and `read`.',
     parameters: [s.idempotencyKey],
     body: {
       content: {

@@ -111,7 +111,7 @@ const exchangeFields = (form: ConnectionForm): Html =>
         label: 'Client ID',
         hint: 'Where the token service knows one.',
       })}
-      ${methodField(form)} ${secretField(form, CLIENT_SECRET)}
+      ${methodField(form, 'None: the identity is enough')} ${secretField(form, CLIENT_SECRET)}
       ${textField(form, { name: 'scopes', label: 'Scopes', hint: 'With spaces between.' })}
       ${areaField(form, {
         name: 'parameters',
@@ -234,11 +234,11 @@ const METHOD_NAMES = {
   none: 'None: a public client with PKCE',
 } as const satisfies Record<AuthMethod, string>
 
-const methodField = (form: ConnectionForm): Html =>
+const methodField = (form: ConnectionForm, none: string = METHOD_NAMES.none): Html =>
   choiceField(form, {
     name: 'token_endpoint_auth_method',
     label: 'Authentication of the client',
-    names: METHOD_NAMES,
+    names: { ...METHOD_NAMES, none },
   })
 
 interface Choice {

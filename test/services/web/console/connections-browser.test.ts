@@ -102,6 +102,7 @@ describe.skipIf(hasNoBrowser)('the page Connections in a browser', () => {
         '/new-connection',
         '/new-connection?shape=github',
         '/new-connection?shape=token',
+        '/new-connection?shape=identity',
       ]
       for (const path of paths) {
         await page.goto(site.service.url + path)

@@ -69,7 +69,7 @@ async function park(step: string): Promise<string> {
 }
 
 describe('a call of a client that takes tasks', () => {
-  it('is a task at once, with the kickoff id as its id, and has the result of the run', async () => {
+  it('is a task at once, whose id is the kickoff id, with the result of the run', async () => {
     expect((await ask('server/discover', {})).result).toMatchObject({
       capabilities: { extensions: EXTENSIONS },
     })
@@ -203,7 +203,7 @@ describe('a call of a client that takes tasks', () => {
   })
 })
 
-it('the client that crews have awaits the task of an automation, and holds no connection', async () => {
+it('the client that crews have awaits the task of an automation', async () => {
   const session = openMcpSession({
     url: new URL(url),
     token: () => ({ access_token: token }),

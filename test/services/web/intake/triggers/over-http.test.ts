@@ -69,7 +69,8 @@ describe('over a socket', () => {
     ['Latin-1', Buffer.from('{"topic":"\u00e9"}', 'latin1'), 'application/json', '400'],
     ['half a character', Buffer.from('{"topic":"\u{1f30a}"}').subarray(0, 13), 'text/json', '415'],
     ['a form of odd bytes', Buffer.from([0x25, 0xff, 0x00, 0x3d]), FORM, '400'],
-  ])('%s is refused in words, and starts nothing', async (_, bytes, type, status) => {
+  ])('%s is refused in words, and starts nothing', async (...given) => {
+    const [, bytes, type, status] = given
     const before = await runs()
     const { 'webhook-id': id, 'webhook-timestamp': at, ...headers } = good()
     const key = Buffer.from(open.secret.replace('whsec_', ''), 'base64')
