@@ -32,7 +32,14 @@ interface Asked {
   readonly meta?: object
 }
 
-async function ask(method: string, params: Record<string, unknown>, asked: Asked = {}) {
+interface Params {
+  readonly name?: string
+  readonly taskId?: string
+  readonly arguments?: object
+  readonly inputResponses?: unknown
+}
+
+async function ask(method: string, params: Params, asked: Asked = {}) {
   const { capabilities = { extensions: EXTENSIONS, elicitation: {} }, bearer = token } = asked
   const _meta = {
     [`${PREFIX}protocolVersion`]: '2026-07-28',
@@ -47,7 +54,7 @@ async function ask(method: string, params: Record<string, unknown>, asked: Asked
       'content-type': 'application/json',
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': method,
-      'mcp-name': String(params['name'] ?? params['taskId'] ?? ''),
+      'mcp-name': params.name ?? params.taskId ?? '',
       ...asked.headers,
     },
   })
