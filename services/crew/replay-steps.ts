@@ -1,5 +1,9 @@
 import * as v from 'valibot'
-import type { CrewFailure, RecordedAnswer } from '../platform/crew-contract/crew-protocol.ts'
+import type {
+  CrewFailure,
+  RecordedAnswer,
+  StepUsage,
+} from '../platform/crew-contract/crew-protocol.ts'
 import { stepKey } from '../platform/crew-contract/step-key.ts'
 import { requestDigest } from '../platform/crew-contract/step-request.ts'
 import type { StepRequest } from '../platform/crew-contract/step-request.ts'
@@ -9,7 +13,9 @@ import type { ActContext, Channel, Step, Steps } from './steps.ts'
 
 interface Replay {
   readonly answers: readonly RecordedAnswer[]
-  readonly channel: Pick<Channel, 'write'>
+  /** Models are asked what the record does not answer. */
+  readonly live?: boolean | undefined
+  readonly channel: Pick<Channel, 'write' | 'committed'>
   readonly signal: AbortSignal
   /** Aborts when the replay is to be handed over. */
   readonly stopping: AbortSignal
@@ -17,23 +23,41 @@ interface Replay {
 
 /**
  * Begins the steps of a run that is performed again: whoever is asked answers from the record, and
- * is never really asked. A request that the record does not have is reported, and ends the run.
+ * is never really asked. A request that the record does not have is reported, and ends the run, but
+ * for one to a model in a live replay.
  */
-export function createReplaySteps({ answers, channel, signal, stopping }: Replay): Steps {
+export function createReplaySteps(replay: Replay): Steps {
+  const { answers, live = false, channel, signal, stopping } = replay
   const open = trackOpenSteps()
   const handOver = new Error('the replay ends')
   const halting = new AbortController()
   const find = openRecord(answers)
 
-  function answer<Result>(step: Step<Result>, request: StepRequest): Result {
-    const { kind, name, path } = step
-    const place = find(step, requestDigest(request))
-    const found = place === undefined ? undefined : answers[place]
-    if (place === undefined || !found) {
-      channel.write({ type: 'replay_diverged', at: now(), kind, name, path: [...path], request })
-      const message = `The record has no answer to what ${name} is asked at ${path.join(' / ')}.`
-      throw failure({ code: 'replay_diverged', message })
+  const refuseToStart = (): void => {
+    signal.throwIfAborted()
+    if (stopping.aborted || halting.signal.aborted) throw handOver
+  }
+
+  /** Asks a model once the worker has heard of it, which may refuse. */
+  async function diverge<Result>(
+    { kind, name, path, estimate }: Step<Result>,
+    request: StepRequest,
+    act: () => Promise<Result>,
+  ): Promise<Result> {
+    const told = { at: now(), kind, name, path: [...path] }
+    const event = { ...told, type: 'replay_diverged' as const, request }
+    if (live && kind === 'llm') {
+      await channel.committed(channel.write({ ...event, asks: true, estimate }))
+      refuseToStart()
+      return act()
     }
+    channel.write(event)
+    const message = `The record has no answer to what ${name} is asked at ${path.join(' / ')}.`
+    throw failure({ code: 'replay_diverged', message })
+  }
+
+  function recorded<Result>(step: Step<Result>, place: number, found: RecordedAnswer): Result {
+    const { path } = step
     channel.write({ type: 'replay_answered', at: now(), answer: place })
     if (found.usage) open.use(path, found.usage)
     if (found.error) throw failure(found.error)
@@ -45,15 +69,19 @@ export function createReplaySteps({ answers, channel, signal, stopping }: Replay
       step: Step<Result>,
       act: (context: ActContext) => Promise<Result>,
     ): Promise<Result> {
-      signal.throwIfAborted()
-      if (stopping.aborted || halting.signal.aborted) throw handOver
+      refuseToStart()
       const key = stepKey('', step.path)
       const self = open.enter(key, step.path)
       try {
-        if (step.request) return answer(step, step.request)
+        const { request, path } = step
+        const use = (usage: StepUsage): void => open.use(path, usage)
+        const context = { signal, step: key, parent: undefined, idempotencyKey: key, use }
         // It asks nobody but by steps of its own.
-        const context = { signal, step: key, parent: undefined, idempotencyKey: key }
-        return await act({ ...context, use: () => {} })
+        if (!request) return await act({ ...context, use: () => {} })
+        const place = find(step, requestDigest(request))
+        const found = place === undefined ? undefined : answers[place]
+        if (place !== undefined && found) return recorded(step, place, found)
+        return await diverge(step, request, () => act(context))
       } finally {
         open.leave(self)
       }

@@ -181,7 +181,7 @@ export const crewEvent = v.variant('type', [
   }),
   /** Of a replay: an answer of the record was taken, by its place in the kickoff. */
   v.object({ ...common, type: v.literal('replay_answered'), answer: count }),
-  /** Of a replay: the record has no answer to what was asked, and the run ends. */
+  /** Of a replay: the record has no answer to what was asked. */
   v.object({
     ...common,
     type: v.literal('replay_diverged'),
@@ -189,6 +189,10 @@ export const crewEvent = v.variant('type', [
     name: prose,
     path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
     request: v.unknown(),
+    /** In a live replay: the model is asked once this is committed. @default the run ends */
+    asks: v.optional(v.boolean()),
+    /** Of a call of a model: the tokens that it may use at the most. */
+    estimate: v.optional(usage),
   }),
   v.object({ ...common, type: v.literal('heartbeat') }),
   v.object({ ...common, type: v.literal('crew_stopping') }),
@@ -265,8 +269,11 @@ export const journaledKickoff = v.object({
   /** The id of the project version: a part of each step's key. */
   version: count,
   journal: v.array(recordedStep),
-  /** To a crew with the capability `replay`: nothing but these answers is there to be asked. */
-  replay: v.optional(v.object({ answers: v.array(recordedAnswer) })),
+  /**
+   * To a crew with the capability `replay`: nothing but these answers is there to be asked, and in
+   * a live replay models.
+   */
+  replay: v.optional(v.object({ answers: v.array(recordedAnswer), live: v.optional(v.boolean()) })),
 })
 /** A kickoff with the finished steps of former attempts. */
 export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>

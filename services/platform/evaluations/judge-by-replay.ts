@@ -72,7 +72,8 @@ async function findReplay(
         count(*) filter (where state = 'impossible')::int as impossible, count(*)::int as kept
       from replay_runs where replay_id = p.id) c
     where p.deployment_id = ${automation.id} and p.last >= ${gate.last} and p.status = 'any'
-      and p.of_version is null and p.kickoff_ids = '{}' and (c.waiting > 0 or c.kept = p.runs)
+      and p.of_version is null and p.kickoff_ids = '{}' and p.mode = 'offline'
+      and (c.waiting > 0 or c.kept = p.runs)
       and v.definition = ${JSON.stringify(definition)}::text::jsonb
       and p.created_at > clock_timestamp() - make_interval(hours => ${COUNTS_HOURS})
     order by p.created_at desc, p.id limit 1`
@@ -84,7 +85,7 @@ async function begin(
   { automation, gate, number, createdBy }: Judged,
 ): Promise<ReplayVerdict> {
   const chosen = { last: gate.last, status: 'any', ofVersion: null, kickoffIds: [] } as const
-  const fields = { ...chosen, version: number, createdBy }
+  const fields = { ...chosen, mode: 'offline' as const, tokensMax: 0, version: number, createdBy }
   try {
     const { id: replayId } = await createReplay(tx, automation, fields)
     return { replayId, state: 'started', reason: 'It was started.', runs: [] }

@@ -1,15 +1,19 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import type { CrewDefinition } from '../definitions/crew-definition.ts'
 import type { StepUsage } from '../crew-contract/crew-protocol.ts'
+import type { Replay } from './replays.ts'
 import type { StepKind } from '../crew-contract/step-key.ts'
 
-/** The time that a worker has for a run; it is not renewed. */
-const REPLAY_LEASE_SECONDS = 150
+/** The time that a worker has for a run, in which no model is asked, or some are. */
+const LEASE_SECONDS = { offline: 150, live: 660 }
 
 /** A run that a worker is to perform again, until its lease ends. */
 export interface TakenReplay {
   readonly replayId: string
   readonly runId: string
+  readonly organizationId: number
+  readonly deploymentId: number
+  readonly mode: Replay['mode']
   readonly leaseId: string
   /** How often it was taken, this time included. */
   readonly attempt: number
@@ -29,6 +33,7 @@ export const hasDueReplays = (sql: Queryable) => sql`
 
 /** Takes runs that are to be performed again, of each replay in turn. */
 export async function takeReplays(sql: Queryable, limit: number): Promise<TakenReplay[]> {
+  const leases = JSON.stringify(LEASE_SECONDS)
   return sql<TakenReplay[]>`
     with due as (
       select replay_id, run_id from replay_runs
@@ -37,10 +42,13 @@ export async function takeReplays(sql: Queryable, limit: number): Promise<TakenR
     taken as (
       update replay_runs r set state = 'running', attempt = attempt + 1,
         lease_id = gen_random_uuid(), started_at = now(),
-        lease_expires_at = now() + make_interval(secs => ${REPLAY_LEASE_SECONDS})
-      from due d where r.replay_id = d.replay_id and r.run_id = d.run_id returning r.*)
-    select t.replay_id, t.run_id, t.lease_id, t.attempt, v.definition, v.id as version_id,
-      crew.url, crew.automation_id as crew_automation_id
+        lease_expires_at = now()
+          + make_interval(secs => (${leases}::text::jsonb ->> p.mode)::float8)
+      from due d join replays p on p.id = d.replay_id
+      where r.replay_id = d.replay_id and r.run_id = d.run_id returning r.*)
+    select t.replay_id, t.run_id, p.organization_id, p.deployment_id, p.mode, t.lease_id,
+      t.attempt, v.definition, v.id as version_id, crew.url,
+      crew.automation_id as crew_automation_id
     from taken t join replays p on p.id = t.replay_id
       join project_versions v on v.id = p.version_id
       join deployments d on d.id = p.deployment_id
@@ -86,13 +94,22 @@ export interface ReplayResult {
   readonly request?: unknown
   readonly output?: string | undefined
   readonly usage?: StepUsage | undefined
+  /** What the models took that were asked; undefined: none was. */
+  readonly asked?: Asked | undefined
+}
+
+/** What models took that a replay asked. */
+export interface Asked {
+  readonly tokens: number
+  /** null: one has no price. */
+  readonly usd: number | null
 }
 
 /** Stores what a replay of a run found, if the run is still this worker's. */
 export async function finishReplay(
   sql: Queryable,
   taken: TakenReplay,
-  { state, reason, step, recordedRequest, request, output, usage }: ReplayResult,
+  { state, reason, step, recordedRequest, request, output, usage, asked }: ReplayResult,
 ): Promise<void> {
   await sql`
     update replay_runs set state = ${state}, finished_at = now(), lease_id = null,
@@ -101,8 +118,33 @@ export async function finishReplay(
       recorded_request = ${recordedRequest ?? null},
       request = ${request === undefined ? null : JSON.stringify(request)}::text::json,
       output = ${output ?? null},
-      usage = ${usage ? JSON.stringify(usage) : null}::text::jsonb
+      usage = ${usage ? JSON.stringify(usage) : null}::text::jsonb,
+      asked_tokens = ${asked?.tokens ?? null},
+      usd = ${asked?.usd?.toString() ?? null}::text::numeric
     where ${isOurs(sql, taken)}`
+}
+
+/** Keeps tokens of a live replay for a call. Returns false where too few are left. */
+export async function reserveAsked(
+  sql: Queryable,
+  { replayId }: Pick<TakenReplay, 'replayId'>,
+  tokens: number,
+): Promise<boolean> {
+  const { count } = await sql`
+    update replays set asked_tokens = asked_tokens + ${tokens}::bigint
+    where id = ${replayId} and mode = 'live' and asked_tokens + ${tokens}::bigint <= tokens_max`
+  return count > 0
+}
+
+/** Corrects what was kept for calls by what they took. */
+export async function settleAsked(
+  sql: Queryable,
+  { replayId }: Pick<TakenReplay, 'replayId'>,
+  change: number,
+): Promise<void> {
+  await sql`
+    update replays set asked_tokens = greatest(asked_tokens + ${change}::bigint, 0)
+    where id = ${replayId}`
 }
 
 const isOurs = (sql: Queryable, { replayId, runId, leaseId }: TakenReplay) =>

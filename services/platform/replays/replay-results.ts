@@ -22,6 +22,9 @@ export interface ReplayedRun {
   readonly recordedMs: number | null
   readonly usage: StepUsage | null
   readonly recordedUsage: Usage | null
+  /** The tokens of the models that were asked, and their cost; null: none, or without a price. */
+  readonly askedTokens: number | null
+  readonly usd: number | null
 }
 
 /** A run of a replay with what was asked and put out, now and as it was recorded. */
@@ -41,6 +44,7 @@ export interface ReplayedOutcome extends ReplayedRun {
 const columns = (sql: Queryable) => sql`
   r.run_id, case when r.finished_at is null then 'waiting' else r.state end as state,
   v.number as version, r.reason, r.step, r.usage, e.usage as recorded_usage,
+  r.asked_tokens::float8 as asked_tokens, r.usd::float8 as usd,
   (extract(epoch from r.finished_at - r.started_at) * 1000)::int as ms,
   (extract(epoch from e.finished_at - e.started_at) * 1000)::int as recorded_ms`
 

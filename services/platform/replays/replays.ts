@@ -15,6 +15,12 @@ export const REPLAYS_MAX = 50
 /** The replays of an organization that are in progress at a time. */
 const IN_PROGRESS_MAX = 5
 
+/** The most tokens that the models of a live replay take. */
+export const REPLAY_TOKENS_MAX = 100_000_000
+
+/** What happens where the record has no answer: a run ends there, or its model is asked. */
+export const REPLAY_MODES = ['offline', 'live'] as const
+
 /** How the last runs may have ended. */
 export const REPLAYED_STATUSES = ['any', 'completed', 'error'] as const
 
@@ -29,6 +35,9 @@ export interface ReplayFields {
   readonly ofVersion: number | null
   /** These and no others, if there are some. */
   readonly kickoffIds: readonly string[]
+  readonly mode: (typeof REPLAY_MODES)[number]
+  /** What the models of a live one may take in all. */
+  readonly tokensMax: number
 }
 
 /** What became of the runs of a replay. */
@@ -37,6 +46,8 @@ type ReplayCounts = Readonly<Record<'waiting' | 'equal' | 'different' | 'impossi
 /** Runs that are performed again. */
 export interface Replay extends ReplayFields, ReplayCounts {
   readonly id: string
+  /** What the models took that were asked, those that are being asked included. */
+  readonly askedTokens: number
   /** How many were chosen; those that were deleted since are in no count. */
   readonly runs: number
   readonly createdAt: Date
@@ -47,7 +58,8 @@ export interface Replay extends ReplayFields, ReplayCounts {
 
 const selectReplays = (sql: Queryable, where: ReturnType<Queryable>) => sql<Replay[]>`
   select r.id, coalesce(v.number, v.copy_of) as version, r.last, r.status, r.of_version,
-    r.kickoff_ids::text[] as kickoff_ids, r.runs, r.created_at, r.created_by, c.waiting, c.equal,
+    r.kickoff_ids::text[] as kickoff_ids, r.mode, r.tokens_max::float8 as tokens_max,
+    r.asked_tokens::float8 as asked_tokens, r.runs, r.created_at, r.created_by, c.waiting, c.equal,
     c.different, c.impossible, case when c.waiting = 0 then c.finished_at end as finished_at
   from replays r join project_versions v on v.id = r.version_id cross join lateral (
     select count(*) filter (where finished_at is null)::int as waiting,
@@ -112,9 +124,9 @@ export async function createReplay(
   await refuseMany(sql, organizationId)
   const versionId = await pinVersion(sql, automation, fields.version)
   const ids = await chooseRuns(sql, deploymentId, fields)
-  const { last, status, ofVersion } = fields
+  const { last, status, ofVersion, mode, tokensMax } = fields
   const kickoffIds = [...fields.kickoffIds]
-  const chosen = { last, status, ofVersion, kickoffIds, runs: ids.length }
+  const chosen = { last, status, ofVersion, kickoffIds, mode, tokensMax, runs: ids.length }
   const row = { organizationId, deploymentId, versionId, createdBy, ...chosen }
   const [{ id }] = await sql<[{ id: string }]>`insert into replays ${sql(row)} returning id`
   await sql`

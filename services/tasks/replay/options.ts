@@ -7,13 +7,15 @@ import { ADDRESS, ADDRESS_USAGE, guarded, readAddress, refusalWith } from '../re
 export const REPLAY_USAGE = `Usage: npm run task -- replay --automation ID --version N [options]
 
 Performs recorded runs of an automation again with a version of its project, and says which step of
-each differs first. Models, tools and people answer from the record and are never asked. It reads no
-database: a token with the scope design is enough.
+each differs first. Tools and people answer from the record and are never asked, and models with
+--live alone. It reads no database: a token with the scope design is enough.
 
 ${ADDRESS_USAGE}
   --automation ID    the automation, as its page shows it
   --version N        the version that performs the runs; also a draft
-  --offline          ask no model, which is the only way so far
+  --offline          ask no model: a run ends where the record has no answer
+  --live             ask models, and nobody else, what the record does not answer: that costs money
+  --tokens-max N     what the models of a live replay may take in all (default: 1000000)
   --last N           the newest runs that have ended (default: 20, at most 1000)
   --status STATUS    only those that are completed or error (default: any)
   --of-version N     only those of this version
@@ -31,6 +33,8 @@ const OPTIONS = {
   automation: { type: 'string' },
   version: { type: 'string' },
   offline: { type: 'boolean', default: false },
+  live: { type: 'boolean', default: false },
+  'tokens-max': { type: 'string' },
   last: { type: 'string' },
   status: { type: 'string' },
   'of-version': { type: 'string' },
@@ -55,11 +59,13 @@ export function readReplayRequest(
   const wrong = refusalWith(REPLAY_USAGE)
   const { values } = guarded(wrong, () => parseArgs({ args: [...args], options: OPTIONS }))
   if (values.help) return undefined
-  const { automation = '', version, last, status, run: ids, timeout, json } = values
+  const { automation = '', version, last, status, run: ids, timeout, json, live } = values
   if (!/^[0-9a-f-]{36}$/i.test(automation)) {
     throw wrong('--automation is the id of an automation, as its page Integrate shows it.')
   }
-  if (!values.offline) throw wrong('Say --offline: models and tools are not asked.')
+  if (values.offline === live) {
+    throw wrong('Say --offline, which asks no model, or --live, which asks some.')
+  }
   const whole = (name: string, given: string | undefined): number | undefined => {
     if (given === undefined) return undefined
     if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
@@ -72,6 +78,8 @@ export function readReplayRequest(
     status,
     of_version: whole('of-version', values['of-version']),
     kickoff_ids: ids,
+    mode: live ? 'live' : 'offline',
+    tokens_max: whole('tokens-max', values['tokens-max']),
   }
   return {
     ...readAddress(values, source, wrong),

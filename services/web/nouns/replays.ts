@@ -5,6 +5,8 @@ import {
   deleteReplay,
   findReplay,
   listReplays,
+  REPLAY_MODES,
+  REPLAY_TOKENS_MAX,
   REPLAYED_MAX,
   REPLAYED_STATUSES,
   REPLAYS_MAX,
@@ -24,6 +26,7 @@ import { factsByName, valuesByName } from './by-name.ts'
 
 const VERSION_MAX = 2 ** 31 - 1
 const LAST_DEFAULT = 20
+const TOKENS_DEFAULT = 1_000_000
 
 const fields = {
   version: field(whole(1, VERSION_MAX), {
@@ -65,6 +68,17 @@ const fields = {
       control: lines({ rows: 3 }),
     },
   ),
+  mode: field(v.optional(v.picklist(REPLAY_MODES, 'must be offline or live'), 'offline'), {
+    label: 'Where the record has no answer',
+    control: choice({ offline: 'The run ends', live: 'The model is asked, which costs money' }),
+    example: 'offline',
+  }),
+  tokens_max: field(v.optional(whole(1, REPLAY_TOKENS_MAX), TOKENS_DEFAULT), {
+    label: 'Tokens for models that are asked',
+    hint: 'Of all runs together; budgets count them, too',
+    control: number({ max: REPLAY_TOKENS_MAX }),
+    example: TOKENS_DEFAULT,
+  }),
 }
 
 /** Runs that a version performs again with the answers of their records. */
@@ -82,6 +96,7 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
     equal: integer,
     different: integer,
     impossible: say(integer, 'Those that cannot be replayed.'),
+    asked_tokens: say(integer, 'Of models that were asked, or are being asked.'),
     created_at: moment,
     created_by: words,
     finished_at: say(perhapsMoment, 'Null: it is in progress.'),
@@ -91,11 +106,11 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
   verbs: {
     list: ({ sql, owner }) => listReplays(sql, owner.id),
     find: ({ sql, owner }, id) => findReplay(sql, { id, deploymentId: owner.id }),
-    read: async (_, { of_version: ofVersion, kickoff_ids: kickoffIds, ...given }) => ({
-      ...given,
-      ofVersion,
-      kickoffIds,
-    }),
+    read: async (_, given) => {
+      const { of_version: ofVersion, kickoff_ids: kickoffIds, tokens_max: tokensMax } = given
+      const { version, last, status, mode } = given
+      return { version, last, status, mode, ofVersion, kickoffIds, tokensMax }
+    },
     create: async ({ sql, owner, actor }, given) => ({
       row: await createReplay(sql, owner, { ...given, createdBy: actor.name }),
     }),
@@ -107,7 +122,7 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
       'A replay performs recorded runs again with another version, or the same one. Models, ' +
       'tools and people answer from the record and are not asked; no webhook is sent, and ' +
       'nothing is counted or paid. It says of each run whether it is equal, or which step ' +
-      'differs first.',
+      'differs first. A live replay asks models what the record does not answer.',
     icon: 'repeat',
     form: 'Version and runs',
     saved: 'The replay is started.',
@@ -131,12 +146,14 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
     version: (await getRunVersion(sql, owner)).number,
     last: LAST_DEFAULT,
     status: 'any',
+    mode: 'offline',
+    tokens_max: TOKENS_DEFAULT,
   }),
   main: replaySection,
 })
 
-function nameOf({ version, runs }: Replay): string {
-  return `${plural(runs, 'run')} by version ${version}`
+function nameOf({ version, runs, mode }: Replay): string {
+  return `${plural(runs, 'run')} by version ${version}${mode === 'live' ? ', live' : ''}`
 }
 
 function stateOf({ runs, waiting, equal, different, impossible }: Replay): State {

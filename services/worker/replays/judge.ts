@@ -29,14 +29,25 @@ export function openVerdict() {
   }
 }
 
-type Ended = Extract<Ending, { outcome: 'completed' | 'error' | 'retried' | 'revoked' }>
+type Ended = Exclude<Ending, { outcome: 'waiting' }>
+
+/** What was heard of a run, and why the worker ended it, if it did. */
+interface Listened {
+  readonly heard: Heard
+  readonly why?: string | undefined
+}
 
 /** Compares a run with its record: the first step that differs comes before how it ended. */
-export function judge(record: RecordedRun, ending: Ended, heard: Heard): ReplayResult {
+export function judge(record: RecordedRun, ending: Ended, listened: Listened): ReplayResult {
+  const { heard, why } = listened
   const output = ending.outcome === 'completed' ? ending.output : undefined
   const usage = ending.outcome === 'completed' ? toStepUsage(ending.usage) : undefined
   const difference = divergence(record, heard) ?? otherEnd(record, ending, heard)
-  return { state: difference ? 'different' : 'equal', output, usage, ...difference }
+  const found = { output, usage, ...difference }
+  if (!difference) return { state: 'equal', ...found }
+  if (!heard.diverged.some(({ asks }) => asks)) return { state: 'different', ...found }
+  const reason = `${difference.reason} ${why ?? endOf(record, ending, heard)}`
+  return { state: 'different', ...found, reason }
 }
 
 const toStepUsage = ({ inputTokens, outputTokens }: Usage) => ({
@@ -45,6 +56,17 @@ const toStepUsage = ({ inputTokens, outputTokens }: Usage) => ({
 })
 
 type Difference = Pick<ReplayResult, 'reason' | 'step' | 'recordedRequest' | 'request'>
+
+/** Says how a run ended whose models were asked what the record does not answer. */
+function endOf(record: RecordedRun, ending: Ended, { diverged }: Heard): string {
+  const refused = diverged.find(({ asks }) => !asks)
+  if (refused) {
+    const at = `${refused.name} is asked at ${refused.path.join(' / ')}`
+    return `Then ${at}, which the record does not answer: it was not called, and the run ended.`
+  }
+  if (ending.outcome !== 'completed') return `It failed then: ${ending.failure.message}`
+  return record.output === ending.output ? 'The output is the same.' : 'The outputs differ.'
+}
 
 /** Of several at a time, the one that the record has first. */
 function divergence(record: RecordedRun, { answered, diverged }: Heard): Difference | undefined {

@@ -11,23 +11,29 @@ import { AppError, toError } from '../../shared/errors.ts'
 import type { KeptConnections } from '../../shared/http/post-lines.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import { callCrew } from '../run/call-crew.ts'
 import type { Ending } from '../run/ending.ts'
 import type { HandFiles } from '../run/hand-files.ts'
 import type { LoopSignals } from '../run/loop.ts'
 import { hasFiles } from '../run/perform-run.ts'
+import { resolveModels } from '../run/resolve-models.ts'
+import type { ModelDeps } from '../run/resolve-models.ts'
+import { openAsking } from './asking.ts'
+import type { Asking } from './asking.ts'
 import { judge, openVerdict } from './judge.ts'
 import type { Heard } from './judge.ts'
 
 /** Shorter than the lease. */
-const REPLAY_MS = 120_000
+const REPLAY_MS = { offline: 120_000, live: 600_000 }
 /** How often a run is tried whose crew or worker is lost. */
 const ATTEMPTS_MAX = 3
 
 /** The means by which a worker performs runs again. */
-export interface ReplayDeps extends SecretKeys {
+export interface ReplayDeps extends SecretKeys, ModelDeps {
   readonly sql: Database
   readonly log: Log
+  readonly prices: readonly Price[]
   readonly handFiles: HandFiles
   readonly crewPatienceMs: number
   /** @default each replay has a connection of its own to its crew */
@@ -36,7 +42,8 @@ export interface ReplayDeps extends SecretKeys {
 
 /**
  * Performs a run again with the crew that would run the version, and stores what was found. The
- * crew gets no key of a model and no token of a tool. Never raises for what the run or its crew is.
+ * crew gets no token of a tool, and in a live replay alone the keys of models. Never raises for
+ * what the run or its crew is.
  */
 export async function performReplay(
   deps: ReplayDeps,
@@ -60,26 +67,48 @@ async function replay(deps: ReplayDeps, taken: TakenReplay, signals: LoopSignals
   if (taken.url === null) return impossible('The crew of its automation has no address.')
   const record = await loadRecord(deps.sql, taken.runId)
   if ('why' in record) return impossible(record.why)
+  const asking = taken.mode === 'live' ? openAsking(deps, taken) : undefined
+  const found = await follow(deps, { taken, record, asking }, signals)
+  const asked = asking?.asked()
+  return asked && 'state' in found ? { ...found, asked } : found
+}
+
+interface Followed {
+  readonly taken: TakenReplay
+  readonly record: RecordedRun
+  /** Of a live one. */
+  readonly asking: Asking | undefined
+}
+
+async function follow(
+  deps: ReplayDeps,
+  { taken, record, asking }: Followed,
+  signals: LoopSignals,
+): Promise<Found> {
   const heard = openVerdict()
-  const limit = { name: 'The replay', timeoutMs: REPLAY_MS, signal: signals.drain }
+  const timeoutMs = REPLAY_MS[taken.mode]
+  const limit = { name: 'The replay', timeoutMs, signal: signals.drain }
   try {
+    const resolved = asking ? await resolveModels(deps, taken) : { models: undefined }
+    if ('failure' in resolved) return impossible(resolved.failure.message)
+    const { models } = resolved
     const ending = await deadline(limit, (signal) =>
       callCrew({
         ...surroundings(deps, taken, signals),
         url: taken.url ?? '',
-        request: kickoffOf(taken, record),
+        request: { ...kickoffOf(taken, record), ...(models ? { models } : {}) },
         signal,
         async onEvents(events) {
           for (const event of events) heard.hear(event)
-          return undefined
+          return asking?.follow(events)
         },
       }),
     )
-    return conclude(record, ending, heard.heard)
+    return conclude(record, ending, { heard: heard.heard, why: asking?.refusal() })
   } catch (thrown) {
     if (signals.drain.aborted) return { delaySeconds: 0 }
     if (thrown instanceof AppError && thrown.code === 'timeout') {
-      return impossible(`It took longer than ${REPLAY_MS / 1000} s.`)
+      return impossible(`It took longer than ${timeoutMs / 1000} s.`)
     }
     deps.log.error({ err: toError(thrown), kickoff_id: taken.runId }, 'a replay failed')
     return { broken: 'The worker failed. Its log has the details.' }
@@ -89,31 +118,40 @@ async function replay(deps: ReplayDeps, taken: TakenReplay, signals: LoopSignals
 const surroundings = (deps: ReplayDeps, taken: TakenReplay, { pause }: LoopSignals) => ({
   tokens: crewTokens(deps, taken.crewAutomationId),
   withFiles: hasFiles(taken)
-    ? <Result>(use: Parameters<typeof deps.handFiles<Result>>[1]) =>
-        deps.handFiles(taken.runId, use)
+    ? <Result>(use: Parameters<typeof deps.handFiles<Result>>[1]) => deps.handFiles(taken, use)
     : undefined,
   patienceMs: deps.crewPatienceMs,
   pool: deps.pool,
   pause,
 })
 
-/** What it would be sent, but for keys and tokens: nobody is asked. */
+/** What it would be sent, but for keys and tokens. */
 function kickoffOf(
-  { runId, definition, versionId }: TakenReplay,
+  { runId, definition, versionId, mode }: TakenReplay,
   { inputs, answers }: RecordedRun,
 ) {
   const names = connectedTools(definition.tools).map(({ connection }) => connection)
   const connections = Object.fromEntries(names.map((name) => [name, { access_token: '' }]))
   const replayed: { answers: RecordedAnswer[] } = { answers: [...answers] }
+  const replay = mode === 'live' ? { ...replayed, live: true } : replayed
   const run = { kickoff_id: runId, inputs, definition, version: versionId, connections }
-  return { ...run, journal: [], replay: replayed }
+  return { ...run, journal: [], replay }
 }
 
-function conclude(record: RecordedRun, ending: Ending, heard: Heard): Found {
-  if (ending.outcome === 'completed') return judge(record, ending, heard)
-  if (ending.outcome === 'released') return { delaySeconds: ending.delaySeconds }
+interface Listened {
+  readonly heard: Heard
+  /** Why the worker ended it. */
+  readonly why: string | undefined
+}
+
+function conclude(record: RecordedRun, ending: Ending, { heard, why }: Listened): Found {
+  if (ending.outcome === 'completed') return judge(record, ending, { heard })
+  if (ending.outcome === 'released') {
+    const { delaySeconds } = ending
+    return why === undefined ? { delaySeconds } : judge(record, ending, { heard, why })
+  }
   if (ending.outcome !== 'error') {
     return { broken: 'failure' in ending ? ending.failure.message : 'It waited for a person.' }
   }
-  return heard.isFailed ? judge(record, ending, heard) : impossible(ending.failure.message)
+  return heard.isFailed ? judge(record, ending, { heard }) : impossible(ending.failure.message)
 }

@@ -1,5 +1,6 @@
 import type { KickoffFiles } from '../../platform/crew-contract/kickoff-files.ts'
-import { loadRunFiles } from '../../platform/runs/run-files.ts'
+import { loadFiles } from '../../platform/runs/run-files.ts'
+import type { NamesFiles } from '../../platform/runs/run-files.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { createWaitingLine } from '../../shared/waiting-line.ts'
 
@@ -10,19 +11,19 @@ const TURNS = {
   busy: 'The files of too many runs are being handed to crews.',
 }
 
-/** Loads the files of a run for a call; those of one run at a time are in memory. */
+/** Loads the files of a run or a case for a call; those of one at a time are in memory. */
 export type HandFiles = <Result>(
-  runId: string,
+  of: NamesFiles,
   use: (files: KickoffFiles) => Promise<Result>,
 ) => Promise<Result>
 
 /** Creates the way by which the files of runs reach their crews. */
 export function createFileHandover(sql: Database): HandFiles {
   const line = createWaitingLine(TURNS)
-  return async function handFiles(runId, use) {
+  return async function handFiles(of, use) {
     await line.enter()
     try {
-      return await use(await loadRunFiles(sql, runId))
+      return await use(await loadFiles(sql, of))
     } finally {
       line.leave()
     }

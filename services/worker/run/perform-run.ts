@@ -135,7 +135,7 @@ const surroundings = (
   resolved: ResolvedConnections,
 ): Omit<Parameters<typeof callCrew>[0], 'url' | 'request' | 'signal' | 'pause' | 'onEvents'> => ({
   tokens: crewTokens(deps, run.crewAutomationId),
-  withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
+  withFiles: hasFiles(run) ? (use) => deps.handFiles({ runId: run.id }, use) : undefined,
   describe: deps.describe,
   pool: deps.pool,
   patienceMs: deps.crewPatienceMs,

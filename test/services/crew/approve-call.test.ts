@@ -203,7 +203,7 @@ describe('a tool whose calls a person approves', () => {
     }))
     const events: CrewEvent[] = []
     const { signal } = new AbortController()
-    const channel = { write: (event: CrewEvent) => events.push(event) }
+    const channel = { write: (event: CrewEvent) => events.push(event), committed: async () => {} }
     const steps = createReplaySteps({ answers, channel, signal, stopping: signal })
     const { definition, model } = crew
     const toolDeps = { guard: guardFor(), connections: {}, readDocument: createDocumentReader() }

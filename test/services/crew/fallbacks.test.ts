@@ -137,7 +137,7 @@ describe('a run whose first model failed', () => {
     const signal = new AbortController().signal
     const steps = createReplaySteps({
       answers,
-      channel: { write: (event) => events.push(event) },
+      channel: { write: (event) => events.push(event), committed: async () => {} },
       signal,
       stopping: signal,
     })

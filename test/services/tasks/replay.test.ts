@@ -122,10 +122,17 @@ describe('the task replay', () => {
     await expect(run(args)).rejects.toThrow(why)
   })
 
-  it('asks for --offline', () => {
+  it('asks for --offline or --live, and takes no both', () => {
     const id = platform.acme.research.automationId
     const args = ['--automation', id, '--version', '1', '--url', 'https://x.test']
-    expect(() => readReplayRequest(args, { PLATFORM_API_TOKEN: token })).toThrow('Say --offline')
+    const read = (...more: string[]) =>
+      readReplayRequest([...args, ...more], { PLATFORM_API_TOKEN: token })
+    expect(() => read()).toThrow('Say --offline')
+    expect(() => read('--offline', '--live')).toThrow('Say --offline')
+    expect(read('--live', '--tokens-max', '500')?.fields).toMatchObject({
+      mode: 'live',
+      tokens_max: 500,
+    })
   })
 })
 

@@ -28,8 +28,10 @@ const runFields = {
   recorded_duration_ms: s.nullable('integer'),
   usage: s.orNull(
     s.closed(s.tokens),
-    'What its answers took when they were recorded: a replay costs nothing.',
+    'What its answers took when they were recorded or, in a live replay, asked.',
   ),
+  asked_tokens: s.say(s.nullable('integer'), 'Of models that were asked; null: none was.'),
+  usd: s.say(s.nullable('number'), 'What these cost; null: nothing, or a model has no price.'),
   recorded_usage: s.orNull(s.closed(s.tokens)),
 }
 const toRun = (run: ReplayedRun) => ({

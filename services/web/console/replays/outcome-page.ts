@@ -4,7 +4,8 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { ReplayedOutcome } from '../../../platform/replays/replay-results.ts'
 import type { Replay } from '../../../platform/replays/replays.ts'
 import { runPath } from '../frame/addresses.ts'
-import { plural, shortId } from '../frame/format.ts'
+import { dollars } from '../frame/amounts.ts'
+import { count, plural, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { copyable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -54,9 +55,15 @@ const factsSection = (replay: Replay, outcome: ReplayedOutcome): Html =>
       <dt>Time</dt>
       <dd>${timesOf(outcome)}</dd>
       <dt>Cost</dt>
-      <dd>Nothing: no model was asked</dd>
+      <dd>${costOf(outcome)}</dd>
     </dl>
   </section>`
+
+function costOf({ askedTokens, usd }: ReplayedOutcome): string {
+  if (askedTokens === null) return 'Nothing: no model was asked'
+  const cost = usd === null ? 'unknown: a model has no price' : dollars(usd)
+  return `${cost}, for ${count(askedTokens)} tokens of models that were asked`
+}
 
 const WORDS = {
   waiting: 'It is not done yet.',

@@ -349,7 +349,7 @@ async function replayHere(
   const events: CrewEvent[] = []
   const steps = createReplaySteps({
     answers,
-    channel: { write: (event) => events.push(event) },
+    channel: { write: (event) => events.push(event), committed: async () => {} },
     signal: new AbortController().signal,
     stopping: new AbortController().signal,
   })

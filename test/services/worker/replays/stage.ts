@@ -45,7 +45,9 @@ export async function openReplayStage(origins: readonly string[] = []) {
   async function begin(version: number, fields: Partial<ReplayFields> = {}) {
     const [{ projectVersionId }] = await sql<[{ projectVersionId: number }]>`
       select project_version_id from deployments where id = ${automation.id}`
-    const chosen = { last: 20, status: 'any' as const, ofVersion: null, kickoffIds: [], ...fields }
+    const asked = { mode: 'offline' as const, tokensMax: 0 }
+    const all = { last: 20, status: 'any' as const, ofVersion: null, kickoffIds: [], ...asked }
+    const chosen: Omit<ReplayFields, 'version'> = { ...all, ...fields }
     const by = { version, createdBy: 'test' }
     return sql.begin((tx) =>
       createReplay(tx, { ...automation, projectVersionId }, { ...chosen, ...by }),

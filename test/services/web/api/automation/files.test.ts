@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Automation } from '../../../../../services/platform/automations/automations.ts'
 import { parseCrewDefinition } from '../../../../../services/platform/definitions/crew-definition.ts'
 import { deleteUnusedFiles } from '../../../../../services/platform/runs/input-files.ts'
-import { loadRunFiles } from '../../../../../services/platform/runs/run-files.ts'
+import { loadFiles } from '../../../../../services/platform/runs/run-files.ts'
 import { deleteExpiredRuns } from '../../../../../services/platform/runs/run-retention.ts'
 import { findRun } from '../../../../../services/platform/runs/runs.ts'
 import { definition } from '../../../../support/crew.ts'
@@ -114,7 +114,7 @@ describe('POST files', () => {
     const most = Buffer.alloc(20 * 1024 * 1024, 'x')
     const id = await idOf(await send('big.txt', most))
     const run = await started(await start({ report: { file_id: id } }))
-    const { [id]: file } = await loadRunFiles(platform.sql, run.id)
+    const { [id]: file } = await loadFiles(platform.sql, { runId: run.id })
     expect(Buffer.from(file?.content_base64 ?? '', 'base64').equals(most)).toBe(true)
     const more = await send('big.txt', Buffer.concat([most, Buffer.from('x')]))
     expect(more.status).toBe(413)
@@ -185,7 +185,7 @@ describe('an input that is a file', () => {
     for (const report of [{ file_id: id }, id, id.toUpperCase(), file]) {
       const run = await started(await start({ report }))
       expect(run.inputs).toEqual({ topic: 'tides', report: file, photo: '' })
-      expect(await loadRunFiles(platform.sql, run.id)).toEqual({
+      expect(await loadFiles(platform.sql, { runId: run.id })).toEqual({
         [id]: {
           name: 'a.txt',
           media_type: 'text/plain',
@@ -276,7 +276,7 @@ describe('a file', () => {
       await again('fork', { inputs: { topic: 'waves', report: id } }),
     ]
     for (const follower of followers) {
-      expect(Object.keys(await loadRunFiles(platform.sql, follower.id))).toEqual([id])
+      expect(Object.keys(await loadFiles(platform.sql, { runId: follower.id }))).toEqual([id])
     }
   })
 })

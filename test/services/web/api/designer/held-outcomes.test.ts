@@ -109,7 +109,8 @@ async function finishEvaluation(id: string): Promise<void> {
 async function replay({ research }: Tenant, runId: string, isDone = true): Promise<string> {
   const { sql } = platform
   const fields = { version: 1, last: 1, status: 'any', ofVersion: null, createdBy: 'Ada' } as const
-  const { id } = await createReplay(sql, research, { ...fields, kickoffIds: [runId] })
+  const asked = { mode: 'offline', tokensMax: 0, kickoffIds: [runId] } as const
+  const { id } = await createReplay(sql, research, { ...fields, ...asked })
   if (isDone)
     await sql`
       update replay_runs set state = 'different', finished_at = now(), output = 'Ebb and flow.'
