@@ -117,6 +117,7 @@ export async function addRelated(
     sql`
       select 'batch_row', batch_id || '/' || position from batch_row_files
       where file_id in (${ofKind('file')})`,
+    sql`select 'case', case_id from case_files where file_id in (${ofKind('file')})`,
     sql`select 'trace', item from (${ofKind('run')}) r`,
     sql`
       select 'webhook_message', m.id from webhook_messages m

@@ -102,7 +102,9 @@ export const PLACES: readonly Place[] = [
     isHeld: `(exists (select from run_files r
       where r.file_id = t.id and is_held(t.organization_id, r.run_id)) or exists (
         select from batch_row_files f join batch_rows r using (batch_id, position)
-        where f.file_id = t.id and batch_row_is_held(r)))`,
+        where f.file_id = t.id and batch_row_is_held(r))
+      or exists (select from case_files f join cases c on c.id = f.case_id
+        where f.file_id = t.id and case_is_held(c)))`,
     rows: 10,
     // One that a run or a row of another person names is not this one's alone.
     erase: async (tx, { items, organizationId }) => {

@@ -96,5 +96,7 @@ export const caseRow = ({ name, inputs, expected }: CaseFields, names: readonly 
 
 function cellOf(value: unknown): string {
   if (value === undefined) return ''
+  // A file, by the id that a kickoff takes.
+  if (isObject(value) && typeof value['file_id'] === 'string') return value['file_id']
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

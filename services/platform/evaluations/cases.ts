@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
 import { unlessHeld } from '../runs/run-retention.ts'
+import { openCaseFiles } from './files-of-cases.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import type { Rating } from '../traces/trace-notes.ts'
 
@@ -35,7 +37,10 @@ export interface Case extends CaseFields {
 
 type SetKey = { readonly id: string }
 
-/** Adds cases to a set, all or none. Returns how many. Raises `conflict` for too many. */
+/**
+ * Adds cases to a set, all or none, and keeps the files that they name. Returns how many. Raises
+ * `conflict` for too many, and `unprocessable` for a file that the automation does not have.
+ */
 export async function addCases(
   sql: Queryable,
   set: SetKey,
@@ -43,14 +48,18 @@ export async function addCases(
 ): Promise<number> {
   return inTransaction(sql, async (tx) => {
     let count = 0
-    for (const batch of inBatches(cases)) {
-      count += batch.length
-      await grow(tx, set, batch.length)
+    const files = await openCaseFiles(tx, set.id)
+    for (const given of inBatches(cases)) {
+      await grow(tx, set, given.length)
+      const rows = given.map((each) => ({ ...each, id: randomUUID() }))
+      const batch = await files.resolve(rows, count)
       await tx`
-        insert into cases (set_id, name, inputs, expected)
-        select ${set.id}, c.name, c.inputs, c.expected
+        insert into cases (id, set_id, name, inputs, expected)
+        select c.id, ${set.id}, c.name, c.inputs, c.expected
         from jsonb_to_recordset(${JSON.stringify(batch)}::text::jsonb)
-          as c (name text, inputs jsonb, expected text)`
+          as c (id uuid, name text, inputs jsonb, expected text)`
+      await files.keep(batch)
+      count += given.length
     }
     return count
   })
@@ -88,8 +97,8 @@ interface RunChoice {
 }
 
 /**
- * Makes cases of runs that have ended; those that the set has, that took files, or that are too
- * long are left out. Returns how many were added. Raises `conflict` for too many.
+ * Makes cases of runs that have ended, with the files that they took; those that the set has, or
+ * that are too long, are left out. Returns how many were added. Raises `conflict` for too many.
  */
 export async function addRuns(
   sql: Queryable,
@@ -99,7 +108,8 @@ export async function addRuns(
   const ids = kickoffIds.filter(isUuid)
   const rating = rated === 'bad' ? -1 : 1
   return inTransaction(sql, async (tx) => {
-    const { count } = await tx`
+    const [{ count }] = await tx<[{ count: number }]>`
+      with added as (
       insert into cases (set_id, inputs, expected, run_id)
       select ${set.id}, inputs, case when ${withExpected} and status = 'completed' then output end,
         id
@@ -115,12 +125,15 @@ export async function addRuns(
             select from trace_notes n
             where n.organization_id = e.organization_id and n.trace_id = e.id
               and n.rating = ${rating}))
-          and not exists (select from run_files where run_id = e.id)
           and length(e.inputs::text) <= ${CASE_CHARACTERS_MAX}
           and coalesce(length(e.output), 0) <= ${CASE_CHARACTERS_MAX}
         order by e.queued_at desc, e.id limit ${last}) chosen
       order by queued_at, id
-      on conflict (set_id, run_id) where run_id is not null do nothing`
+      on conflict (set_id, run_id) where run_id is not null do nothing returning id, run_id),
+      kept as (
+        insert into case_files (case_id, file_id)
+        select a.id, f.file_id from added a join run_files f on f.run_id = a.run_id)
+      select count(*)::int as count from added`
     if (count > 0) await grow(tx, set, count)
     return count
   })

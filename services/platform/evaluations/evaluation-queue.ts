@@ -18,6 +18,7 @@ export interface TakenCase {
   readonly evaluationId: string
   readonly organizationId: number
   readonly deploymentId: number
+  readonly caseId: string
   readonly inputs: Inputs
   readonly expected: string | null
   readonly checks: readonly Check[]
@@ -55,7 +56,7 @@ export async function takeCases(sql: Queryable, limit: number): Promise<TakenCas
         lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS})
       from due d where r.id = d.id returning r.*)
     select t.id, t.lease_id, t.attempt, t.evaluation_id, e.organization_id, e.deployment_id,
-      c.inputs, c.expected, e.checks, v.definition, v.id as version_id, crew.url,
+      c.id as case_id, c.inputs, c.expected, e.checks, v.definition, v.id as version_id, crew.url,
       crew.automation_id as crew_automation_id
     from taken t join evaluations e on e.id = t.evaluation_id join cases c on c.id = t.case_id
       join project_versions v on v.id = case when t.is_against then e.against_id

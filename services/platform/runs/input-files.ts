@@ -108,7 +108,7 @@ export async function findInputFiles(
 const BATCH_SIZE = 50
 
 /**
- * Deletes files that no run and no waiting row of a batch names and that are a day old, 50 at a
+ * Deletes files that no run, case or waiting row of a batch names and that are a day old, 50 at a
  * time; returns how many.
  */
 export async function deleteUnusedFiles(sql: Queryable): Promise<number> {
@@ -118,6 +118,7 @@ export async function deleteUnusedFiles(sql: Queryable): Promise<number> {
       where created_at < now() - interval '1 day'
         and not exists (select from run_files where file_id = f.id)
         and not exists (select from batch_row_files where file_id = f.id)
+        and not exists (select from case_files where file_id = f.id)
       order by created_at limit ${BATCH_SIZE} for update skip locked)`
   return count
 }

@@ -65,12 +65,12 @@ export function fillInputs(
   refuseMissing(named.filter(({ id }) => !found.has(id)))
   const files = [...new Set(named.map(({ id }) => id))]
   refuseTooLarge(files.flatMap((id) => found.get(id) ?? []))
-  const values = named.map(({ name, id }) => [name, toValue(found.get(id))] as const)
+  const values = named.map(({ name, id }) => [name, toFileValue(found.get(id))] as const)
   return { inputs: { ...inputs, ...Object.fromEntries(values) }, files }
 }
 
 /** Returns the names of inputs that are files; a crew from a source does not say which. */
-const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
+export const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
   isOwnCrew(definition)
     ? Object.keys(inputs).filter((name) => isObject(inputs[name]))
     : inputFields(definition)
@@ -102,7 +102,7 @@ function refuseTooLarge(files: readonly InputFile[]): void {
 }
 
 /** What a run keeps of a file among its inputs; a crew finds the content by the id. */
-function toValue(file: InputFile | undefined) {
+export function toFileValue(file: InputFile | undefined) {
   if (!file) throw new Error('the file was found before')
   const { id: file_id, name, mediaType: media_type, size, sha256 } = file
   return { file_id, name, media_type, size, sha256 }

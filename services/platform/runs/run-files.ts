@@ -27,14 +27,20 @@ export async function listRunFiles(sql: Queryable, runId: string): Promise<strin
   return rows.map(({ fileId }) => fileId)
 }
 
-/** Loads the files that a run names with their contents, by their ids, for its crew. */
-export async function loadRunFiles(
+/** A run or a case, which names files. */
+export type NamesFiles = { readonly runId: string } | { readonly caseId: string }
+
+/** Loads the files that a run or a case names with their contents, by their ids, for its crew. */
+export async function loadFiles(
   sql: Queryable,
-  runId: string,
+  of: NamesFiles,
 ): Promise<Record<string, KickoffFile>> {
+  const named =
+    'runId' in of
+      ? sql`select file_id from run_files where run_id = ${of.runId}`
+      : sql`select file_id from case_files where case_id = ${of.caseId}`
   const files = await sql<{ id: string; name: string; mediaType: string; size: number }[]>`
-    select id, name, media_type, size from run_files join input_files on id = file_id
-    where run_id = ${runId} order by id`
+    select id, name, media_type, size from input_files where id in (${named}) order by id`
   const loaded = files.map(async ({ id, name, mediaType: media_type, size }) => {
     const parts = await sql<{ content: Buffer }[]>`
       select content from input_file_parts where file_id = ${id} order by position`

@@ -9,6 +9,8 @@ import { callCrew } from '../run/call-crew.ts'
 import type { KeptEvent } from '../run/call-crew.ts'
 import type { Ending } from '../run/ending.ts'
 import type { LoopSignals } from '../run/loop.ts'
+import type { HandFiles } from '../run/hand-files.ts'
+import { hasFiles } from '../run/perform-run.ts'
 import { keepTokens } from '../run/renew-tokens.ts'
 import { resolveConnections } from '../run/resolve-connections.ts'
 import type { ConnectionDeps } from '../run/resolve-connections.ts'
@@ -19,6 +21,7 @@ import type { ModelDeps } from '../run/resolve-models.ts'
 export interface AloneDeps extends ModelDeps, ConnectionDeps {
   readonly log: Log
   readonly prices: readonly Price[]
+  readonly handFiles: HandFiles
 }
 
 /** What is performed, for whom, and where. */
@@ -28,6 +31,8 @@ export interface Alone {
   readonly definition: CrewDefinition
   readonly versionId: number
   readonly inputs: Inputs
+  /** The case whose files it gets. */
+  readonly caseId?: string
   readonly url: string
   readonly crewAutomationId: string
 }
@@ -71,7 +76,7 @@ export async function performAlone(
         journal: [],
       },
       tokens: crewTokens(deps, alone.crewAutomationId),
-      withFiles: undefined,
+      withFiles: filesFor(deps, alone),
       patienceMs: deps.crewPatienceMs,
       pause: signals.pause,
       signal,
@@ -83,6 +88,11 @@ export async function performAlone(
     })
   })
   return { ending, spent: { ...meter.spent(), seconds: (performance.now() - started) / 1000 } }
+}
+
+function filesFor({ handFiles }: AloneDeps, { definition, caseId }: Alone) {
+  if (caseId === undefined || !hasFiles({ definition })) return undefined
+  return <Result>(use: Parameters<typeof handFiles<Result>>[1]) => handFiles({ caseId }, use)
 }
 
 /** Sums up what calls took, by the prices of the day. */

@@ -1,15 +1,16 @@
 import { hasRoom } from '../../platform/budgets/budget-outside.ts'
 import { modelsOf } from '../../platform/definitions/crew-definition.ts'
 import { resolveInputs } from '../../platform/definitions/crew-inputs.ts'
+import type { Inputs } from '../../platform/definitions/input-declarations.ts'
 import { makeCheck, stateOf } from '../../platform/evaluations/checks.ts'
 import type { Finding, Performed } from '../../platform/evaluations/checks.ts'
 import { finishCase, putBackCase, retryCase } from '../../platform/evaluations/evaluation-queue.ts'
 import type { CaseResult, TakenCase } from '../../platform/evaluations/evaluation-queue.ts'
 import { closeEvaluations } from '../../platform/evaluations/scores.ts'
+import { prepareInputs } from '../../platform/runs/prepare-inputs.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { Ending } from '../run/ending.ts'
 import type { LoopSignals } from '../run/loop.ts'
-import { hasFiles } from '../run/perform-run.ts'
 import { askJudge, charge, isPriced } from './ask-judge.ts'
 import { performAlone } from './perform-alone.ts'
 import type { Alone, AloneDeps, Spent } from './perform-alone.ts'
@@ -44,7 +45,6 @@ async function perform(deps: AloneDeps, taken: TakenCase, signals: LoopSignals):
   if (taken.attempt > ATTEMPTS_MAX) return wrong('Its workers were lost each time.')
   const { url } = taken
   if (url === null) return wrong('The crew of its automation has no address.')
-  if (hasFiles(taken)) return wrong('The version takes files, which cases do not have.')
   if (
     !(await hasRoom(deps.sql, {
       ...taken,
@@ -54,7 +54,8 @@ async function perform(deps: AloneDeps, taken: TakenCase, signals: LoopSignals):
     return wrong('A budget is used up, or limits money and a model has no price.')
   }
   try {
-    const inputs = resolveInputs(taken.definition, taken.inputs)
+    const inputs = await inputsOf(deps, taken)
+    if (typeof inputs === 'string') return wrong(inputs)
     const alone = { ...taken, inputs, url }
     const performed = await performAlone(deps, alone, { signals, timeoutMs: CASE_MS })
     await charge(deps.sql, taken, performed.spent)
@@ -69,6 +70,22 @@ async function perform(deps: AloneDeps, taken: TakenCase, signals: LoopSignals):
     }
     deps.log.error({ err: toError(thrown), evaluation_run_id: taken.id }, 'a case failed')
     return { broken: 'The worker failed. Its log has the details.' }
+  }
+}
+
+/**
+ * Returns the inputs of a case, or why its files are not there. Raises `unprocessable` for inputs
+ * that the version refuses.
+ */
+async function inputsOf({ sql }: AloneDeps, taken: TakenCase): Promise<Inputs | string> {
+  const { definition, deploymentId } = taken
+  const inputs = resolveInputs(definition, taken.inputs)
+  try {
+    const automation = { id: deploymentId }
+    return (await prepareInputs(sql, { automation, definition, inputs })).inputs
+  } catch (thrown) {
+    if (thrown instanceof AppError) return `Its files cannot be used: ${thrown.message}`
+    throw thrown
   }
 }
 

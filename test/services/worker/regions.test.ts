@@ -31,6 +31,7 @@ import { guardFor } from '../../support/outgoing.ts'
 import { until } from '../../support/until.ts'
 import { says } from '../crew/fake-model.ts'
 import { openWorker, SECRET_KEY_BASE, silent } from './harness.ts'
+import { createFileHandover } from '../../../services/worker/run/hand-files.ts'
 
 const { platform, model, deploy, publish } = await openWorker()
 const { sql, automation } = platform
@@ -57,6 +58,7 @@ const deps = {
   crewPatienceMs: 100,
   log: silent,
   prices: [],
+  handFiles: createFileHandover(sql),
 }
 const { signal } = new AbortController()
 

@@ -9,7 +9,7 @@ import {
   storeInputFile,
 } from '../../../../services/platform/runs/input-files.ts'
 import { createQueueRoom } from '../../../../services/platform/runs/queue-room.ts'
-import { loadRunFiles } from '../../../../services/platform/runs/run-files.ts'
+import { loadFiles } from '../../../../services/platform/runs/run-files.ts'
 import { definition as plain } from '../../../support/crew.ts'
 import { seedAutomation } from '../../../support/platform.ts'
 import { useDatabase } from '../../../support/use-database.ts'
@@ -58,7 +58,7 @@ const filesOfRuns = async () => {
     from executions where batch_id is not null order by 2`
   return Promise.all(
     runs.map(async ({ id, topic, file }) => {
-      const [loaded] = Object.values(await loadRunFiles(at.sql, id))
+      const [loaded] = Object.values(await loadFiles(at.sql, { runId: id }))
       return [topic, file, loaded && Buffer.from(loaded.content_base64, 'base64').toString()]
     }),
   )
