@@ -55,10 +55,10 @@ export async function openReplayStage(origins: readonly string[] = []) {
   }
 
   /** Performs runs again, and returns what was found of each. */
-  async function replay(version: number, fields: Partial<ReplayFields> = {}) {
+  async function replay(version: number, fields: Partial<ReplayFields> = {}, timeout = 20_000) {
     const { id } = await begin(version, fields)
     const find = () => findReplay(sql, { id, deploymentId: automation.id })
-    await expect.poll(async () => (await find())?.finishedAt, { timeout: 20_000 }).toBeTruthy()
+    await expect.poll(async () => (await find())?.finishedAt, { timeout }).toBeTruthy()
     return { id, runs: await listReplayedRuns(sql, id), summary: await find() }
   }
 
