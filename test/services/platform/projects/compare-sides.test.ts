@@ -2,9 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { createRandom } from '../../../../services/platform/evaluations/statistics.ts'
 import { compareSides } from '../../../../services/platform/projects/compare-sides.ts'
 import type { Drawn } from '../../../../services/platform/projects/compare-sides.ts'
+import { few, isLong } from '../../../support/long.ts'
 
 const ERROR = 0.05
-const RELEASES = 200
+const RELEASES = isLong ? 2000 : 200
+/** Of a rule of 1 % with three measures, as the manual's table has it. */
+const MANUAL = { error: 0.01 / 3, margin: 0.05, runs: 2000, releases: isLong ? 300 : 30 }
 
 interface World {
   readonly runs: number
@@ -72,6 +75,40 @@ describe('a version that is worse', () => {
     const always = (_: number, isNew: boolean) => Number(isNew)
     expect(alarms({ runs: 60, share: tenth, failures: always }, 0.05)).toBeGreaterThan(0.9)
   })
+})
+
+/** Share, failures before and now, and the part of the releases that the manual says. */
+const POWERS: readonly (readonly [number, number, number, number])[] = [
+  [0.1, 0.02, 0.5, 1],
+  [0.1, 0.02, 0.02, 0],
+  [0.1, 0.2, 0.2, 0],
+  [0.5, 0.2, 0.2, 0],
+  [0.1, 0.1, 0.15, 0],
+  [0.1, 0.02, 0.15, 0.65],
+  [0.1, 0.02, 0.3, 1],
+  [0.1, 0.02, 1, 1],
+  [0.01, 0.02, 0.5, 0.87],
+  [0.5, 0.02, 0.15, 0.99],
+  [0.5, 0.02, 0.5, 1],
+]
+
+describe('what the manual says of how often a version is taken back', () => {
+  it.each(few(POWERS, 2))(
+    'is so with a share of %d, failures of %d and now of %d: %d',
+    (share, before, after, said) => {
+      const { error, margin, runs, releases } = MANUAL
+      const failures = (_: number, isNew: boolean) => (isNew ? after : before)
+      const world = { runs, share: () => share, failures }
+      const found = Array.from({ length: releases }, (_, seed) => {
+        const { low } = compareSides(draw(world, seed + 1), { error, prior: 0 })
+        return low > margin
+      }).filter(Boolean).length
+      if (said === 0) expect(found / releases).toBeLessThanOrEqual(error)
+      // Three standard deviations of a hundred releases of the manual and of these.
+      const spread = 3 * Math.sqrt(said * (1 - said) * (1 / 100 + 1 / releases))
+      expect(Math.abs(found / releases - said)).toBeLessThanOrEqual(spread + 0.02)
+    },
+  )
 })
 
 describe('the ends of an interval', () => {
