@@ -41,6 +41,8 @@ interface ReviewPage {
   readonly reviewer: string
   /** Those behind this place; null: all. */
   readonly after: string | null
+  /** Those before this place, the nearest first, in place of those behind one. */
+  readonly before?: string | null
   readonly limit: number
 }
 
@@ -48,7 +50,7 @@ interface ReviewPage {
 export async function listReviews(
   sql: Queryable,
   { id: deploymentId, organizationId }: Pick<Automation, 'id' | 'organizationId'>,
-  { reviewer, after, limit }: ReviewPage,
+  { reviewer, after, before = null, limit }: ReviewPage,
 ): Promise<Review[]> {
   const { reviewedShare } = await getScoreRule(sql, deploymentId)
   return sql<Review[]>`
@@ -66,9 +68,14 @@ export async function listReviews(
       select 'result', t.id from evaluations e join evaluation_runs t on t.evaluation_id = e.id
       where e.deployment_id = ${deploymentId} and ${isUnjudged(sql)}),
     chosen as (
-      select kind, id, place, count(*) over ()::int as waiting from (
-        select *, md5(${reviewer} || id)::uuid as place from waiting) placed
-      where ${after}::uuid is null or place > ${after}::uuid order by place limit ${limit})
+      select * from (
+        select *, count(*) over (order by place desc)::int as waiting from (
+          select *, md5(${reviewer} || id)::uuid as place from waiting) placed) counted
+      where ${
+        before === null
+          ? sql`${after}::uuid is null or place > ${after}::uuid order by place`
+          : sql`place < ${before}::uuid order by place desc`
+      } limit ${limit})
     select w.*, coalesce(r.inputs, c.inputs) as inputs, coalesce(r.output, t.output) as output,
       c.expected, t.reason, t.evaluation_id, coalesce(v.number, v.copy_of) as version
     from chosen w
@@ -77,7 +84,7 @@ export async function listReviews(
     left join cases c on c.id = t.case_id left join evaluations e on e.id = t.evaluation_id
     left join project_versions v on v.id = case when w.kind = 'run' then r.project_version_id
       when t.is_against then e.against_id else e.version_id end
-    order by w.place`
+    order by w.place ${before === null ? sql`` : sql`desc`}`
 }
 
 /** The condition for results `t` that no check could judge, of runs that put something out. */

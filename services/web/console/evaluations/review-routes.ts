@@ -36,11 +36,15 @@ export function reviewPageRoutes(deps: WebDeps): Hono<SignedIn> {
   page('viewer', PATH, async (c) => {
     const { session, notice } = c.var
     const automation = await getOwnAutomation(c, sql)
-    const given = c.req.query('after') ?? ''
-    const after = isUuid(given) ? given : null
-    const reviewer = String(session.user.id)
-    const [review] = await listReviews(sql, automation, { reviewer, after, limit: 1 })
-    return c.html(reviewPage({ session, automation, review, notice, isSkipping: after !== null }))
+    const [after, before] = ['after', 'before'].map((name) => readPlace(c.req.query(name)))
+    const of = { reviewer: String(session.user.id), limit: 1 }
+    const [previous] = before
+      ? await listReviews(sql, automation, { ...of, after: null, before })
+      : []
+    const next = { ...of, after: after ?? null }
+    const [review] = previous ? [previous] : await listReviews(sql, automation, next)
+    const isSkipping = Boolean(after ?? before)
+    return c.html(reviewPage({ session, automation, review, notice, isSkipping }))
   })
 
   form('editor', PATH, async (c) => {
@@ -58,11 +62,16 @@ export function reviewPageRoutes(deps: WebDeps): Hono<SignedIn> {
       if (!(thrown instanceof AppError) || thrown.code !== 'conflict') throw thrown
       notice = 'answer-was-rated'
     }
-    return c.redirect(`/automations/${automation.automationId}/reviews?notice=${notice}`, 303)
+    const after = readPlace(c.var.form.get('after'))
+    const query = new URLSearchParams({ ...(after && { after }), notice })
+    return c.redirect(`/automations/${automation.automationId}/reviews?${query}`, 303)
   })
 
   return routes
 }
+
+const readPlace = (given: string | null | undefined): string | undefined =>
+  given && isUuid(given) ? given : undefined
 
 function readDecision(form: URLSearchParams) {
   const rating = RATINGS.find((each) => each === form.get('rating'))
@@ -97,7 +106,7 @@ function reviewPage({ session, automation, review, notice, isSkipping }: ReviewP
     ${noticeBox(notice)}
     ${
       review
-        ? oneReview(review, { session, automation })
+        ? oneReview(review, { session, automation, isSkipping })
         : html`<section class="card" aria-label="Reviews">
             ${emptyState('check', 'Nothing waits', nothing(path, isSkipping))}
           </section>`
@@ -113,7 +122,7 @@ const nothing = (path: string, isSkipping: boolean): Html =>
 
 function oneReview(
   review: Review,
-  { session, automation }: Pick<ReviewPage, 'session' | 'automation'>,
+  { session, automation, isSkipping }: Pick<ReviewPage, 'session' | 'automation' | 'isSkipping'>,
 ): Html {
   const { kind, id, version, evaluationId, expected, output, reason } = review
   const path = `/automations/${automation.automationId}`
@@ -147,7 +156,11 @@ function oneReview(
     <div>
       ${
         session.role !== null && includesRole(session.role, 'editor')
-          ? decisionSection(review, { csrfToken: session.csrfToken, path: `${path}/reviews` })
+          ? decisionSection(review, {
+              csrfToken: session.csrfToken,
+              path: `${path}/reviews`,
+              isSkipping,
+            })
           : ''
       }
       ${inputsSection(review)}
@@ -156,9 +169,14 @@ function oneReview(
   </div>`
 }
 
+interface Rated extends Pick<ReviewPage, 'isSkipping'> {
+  readonly csrfToken: string
+  readonly path: string
+}
+
 const decisionSection = (
   { kind, id, place }: Review,
-  { csrfToken, path }: { readonly csrfToken: string; readonly path: string },
+  { csrfToken, path, isSkipping }: Rated,
 ): Html =>
   html`<section class="card" aria-labelledby="rating">
     <div class="card-head"><h2 id="rating">Rating</h2></div>
@@ -166,15 +184,54 @@ const decisionSection = (
       ${csrfField(csrfToken)}
       <input type="hidden" name="kind" value="${kind}" />
       <input type="hidden" name="id" value="${id}" />
+      ${isSkipping ? html`<input type="hidden" name="after" value="${place}" />` : ''}
       <label
         >Note <span class="quiet">(optional)</span>
-        <textarea name="note" rows="3" maxlength="${TRACE_NOTE_MAX}"></textarea>
+        <textarea
+          name="note"
+          rows="3"
+          maxlength="${TRACE_NOTE_MAX}"
+          data-key="n"
+          data-key-name="The note, and Esc to leave it"
+        ></textarea>
       </label>
       <div class="buttons">
-        <button class="button primary" name="rating" value="good">Good</button>
-        <button class="button" name="rating" value="bad">Bad</button>
-        <a class="button" href="${path}?after=${place}">Skip</a>
+        <button
+          class="button primary"
+          name="rating"
+          value="good"
+          data-key="+"
+          data-key-name="The answer is good"
+        >
+          Good
+        </button>
+        <button
+          class="button"
+          name="rating"
+          value="bad"
+          data-key="-"
+          data-key-name="The answer is bad"
+        >
+          Bad
+        </button>
+        <a
+          class="button"
+          href="${path}?after=${place}"
+          data-key="j"
+          data-key-name="Skip to the next answer"
+          >Skip</a
+        >
+        <a
+          class="button"
+          href="${path}?before=${place}"
+          data-key="k"
+          data-key-name="The answer before"
+          >Previous</a
+        >
       </div>
+      <p class="hint" data-keys-hint hidden>
+        Keys: + good, − bad, j next, k previous, n note, ? all
+      </p>
     </form>
   </section>`
 

@@ -24,6 +24,8 @@ const make = (tag, className, text = '') => {
 
 const entryOf = (path) => document.querySelector(`nav[aria-label="Main"] a[href="${path}"]`)
 const tabsOf = () => [...document.querySelectorAll('nav.tabs a')]
+/** What of this page has a key: it is pressed, or a field gets the focus. */
+const keyedOf = () => [...document.querySelectorAll('main [data-key]')]
 const areSingleKeysOff = () => localStorage.getItem(OFF_KEY) !== null
 
 function listOfKeys() {
@@ -32,6 +34,7 @@ function listOfKeys() {
     ['Ctrl K or ⌘ K', 'Search, and go to any page'],
     ['/', 'The search or the filter of this page'],
     ...GOES.filter(([, path]) => entryOf(path)).map(([key, , name]) => [`g ${key}`, name]),
+    ...keyedOf().map(({ dataset }) => [dataset.key, dataset.keyName]),
     ...(tabs > 0 ? [[`1 … ${tabs}`, 'The tabs of this page']] : []),
     ['?', 'These keys'],
   ]
@@ -85,7 +88,11 @@ function actOn(key) {
     const [, path] = GOES.find(([each]) => each === key) ?? []
     return goTo(path && entryOf(path))
   }
-  if (key === 'g') wentAt = performance.now()
+  const keyed = keyedOf().find(({ dataset }) => dataset.key === key)
+  if (keyed) {
+    if (keyed.matches('input, textarea')) keyed.focus()
+    else keyed.click()
+  } else if (key === 'g') wentAt = performance.now()
   else if (key === '?') showKeys()
   else if (key === '/') return focusFilter()
   else return /^[1-9]$/.test(key) && goTo(tabsOf()[Number(key) - 1])
@@ -122,8 +129,9 @@ const isForOthers = ({ target, ctrlKey, metaKey, altKey }) =>
 
 export function listenToShortcuts() {
   document.addEventListener('keydown', (event) => {
-    const { key } = event
+    const { key, target } = event
     if (event.defaultPrevented || event.isComposing) return
+    if (key === 'Escape' && target instanceof Element && target.matches('[data-key]')) target.blur()
     if (isPaletteKey(event)) {
       event.preventDefault()
       openPalette()
@@ -131,6 +139,7 @@ export function listenToShortcuts() {
     }
     if (!isForOthers(event) && actOn(key)) event.preventDefault()
   })
+  for (const hint of document.querySelectorAll('[data-keys-hint]')) hint.hidden = false
   const button = document.querySelector('[data-shortcuts]')
   if (!button) return
   button.hidden = false
