@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import { deleteExpiredChanges } from '../platform/alerts/alerts.ts'
 import { deleteOldCosts } from '../platform/alerts/run-costs.ts'
+import { deleteOldTraceScores } from '../platform/evaluations/trace-scores.ts'
 import { deleteExpiredAudit, forwardAudit } from '../platform/audit/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit/audit-upkeep.ts'
 import { forgetCalls } from '../platform/automations/api-calls.ts'
@@ -58,9 +59,11 @@ export function startRetentions({ config, log, sql, onExpired }: Retentions) {
   const alerts = startRetention({ ...changes, onDeleted: () => {}, log })
   const costs = { of: 'costs of runs', expire: () => deleteOldCosts(sql), onDeleted: () => {} }
   const priced = startRetention({ ...costs, log })
+  const former = { of: 'scores of traces', expire: () => deleteOldTraceScores(sql) }
+  const scores = startRetention({ ...former, onDeleted: () => {}, log })
   const tokens = { of: 'tokens of workloads', expire: () => deleteEndedWorkloadTokens(sql) }
   const workloads = startRetention({ ...tokens, onDeleted: () => {}, log })
-  const kept = [runs, files, audit, calls, deliveries, alerts, priced, workloads]
+  const kept = [runs, files, audit, calls, deliveries, alerts, priced, scores, workloads]
   const all = [startRunDays(sql, log, days), ...kept]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import { hasDueCrews } from '../platform/crews/crew-leases.ts'
 import { hasDuePulls } from '../platform/crews/source-repositories.ts'
 import { hasDueCases } from '../platform/evaluations/evaluation-queue.ts'
+import { hasDueTraceRules } from '../platform/evaluations/trace-scores.ts'
 import { hasDueScores } from '../platform/evaluations/run-scores.ts'
 import { hasDueReplays } from '../platform/replays/replay-queue.ts'
 import { hasDueLines } from '../platform/webhooks/webhook-outbox.ts'
@@ -37,6 +38,7 @@ import type { WorkerConfig } from './env.ts'
 import { startLoop } from './run/loop.ts'
 import { startEvaluations } from './evaluations/start-evaluations.ts'
 import { startScores } from './evaluations/start-scores.ts'
+import { startTraceScores } from './evaluations/start-trace-scores.ts'
 import { startReplays } from './replays/start-replays.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import type { Loop } from './run/loop.ts'
@@ -145,6 +147,10 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   const replays = startReplays({ sql, log, prices, ...models, ...crews })
   const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
   const scores = startScores({ sql, log, prices, ...models, ...crews })
+  const { COLLECTOR_URL: collectorUrl, COLLECTOR_JWT_SECRET: secret } = config
+  const collector =
+    collectorUrl && secret ? { collectorUrl, secret, service: 'worker' as const } : undefined
+  const ofTraces = startTraceScores({ sql, log, prices, collector, ...models, ...crews })
   const erasures = startErasures({ config, log, sql })
   const forwards = startForwarding({ config, sql, log, onForwarded: metrics.forwarded })
   const lanes: readonly Lane[] = [
@@ -154,12 +160,13 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
     { name: 'replays', isDue: hasDueReplays, wake: replays.wake },
     { name: 'evaluations', isDue: hasDueCases, wake: evaluations.wake },
     { name: 'scores of runs', isDue: hasDueScores, wake: scores.wake },
+    { name: 'scores of traces', isDue: hasDueTraceRules, wake: ofTraces.wake },
     { name: 'pulls of repositories', isDue: hasDuePulls, wake: pulls.wake },
   ]
   return {
     lanes,
     async stop(drainMs: number): Promise<void> {
-      const lines = [webhooks, replays, evaluations, scores, forwards]
+      const lines = [webhooks, replays, evaluations, scores, ofTraces, forwards]
       const drained = lines.map((each) => each.stop(drainMs))
       await Promise.all([...drained, retention.stop(), pulls.stop(), erasures.stop()])
     },

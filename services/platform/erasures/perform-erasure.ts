@@ -240,6 +240,10 @@ async function eraseTraces(
     order by item limit ${TRACES}`
   for (const { item, isHeld } of rows) {
     const isErased = !isHeld && ((await traces?.erase(organizationId, item)) ?? true)
+    if (isErased)
+      await sql`
+      delete from trace_scores
+      where organization_id = ${organizationId} and trace_id = replace(${item}, '-', '')`
     await sql`
       update erasure_items set ended_at = now(), is_held = ${!isErased}
       where erasure_id = ${id} and kind = 'trace' and item = ${item}`

@@ -105,6 +105,17 @@ export const checks = v.pipe(
   ),
 )
 
+/** Returns why one of these checks cannot be made of `what`, of which no output is expected. */
+export function checkWithoutExpected(list: readonly Check[], what: string): string | undefined {
+  const found = list.find(
+    (each) => /^(equal|person)$/.test(each.type) || (each.type === 'contains' && !each.text),
+  )
+  if (found?.type === 'person') {
+    return 'The check "person" is for sets of cases: people rate runs by reviewed_share.'
+  }
+  return found && `The check "${found.type}" needs an expected output, which ${what} do not have.`
+}
+
 /** How often judges are asked about a case, all together. */
 export const judgedTimes = (list: readonly Check[]): number =>
   list.reduce((sum, each) => sum + (each.type === 'judge' ? (each.times ?? 1) : 0), 0)

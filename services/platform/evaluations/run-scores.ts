@@ -133,15 +133,21 @@ export async function finishScore(
   taken: TakenScore,
   { state, reason, findings }: ScoreResult,
 ): Promise<void> {
-  const tokens = findings.reduce((sum, each) => sum + (each.tokens ?? 0), 0)
-  const hasPrice = findings.every(({ usd }) => usd !== null)
-  const usd = hasPrice ? findings.reduce((sum, each) => sum + (each.usd ?? 0), 0) : null
+  const { tokens, usd } = sumFindings(findings)
   await sql`
     update run_scores set state = ${state}, scored_at = now(), lease_id = null,
       lease_expires_at = null, reason = ${reason === undefined ? null : storableText(reason)},
-      findings = ${storable(findings)}::text::jsonb, tokens = ${Math.ceil(tokens)},
-      usd = ${usd === null ? null : String(usd)}::text::numeric
+      findings = ${storable(findings)}::text::jsonb, tokens = ${tokens},
+      usd = ${usd}::text::numeric
     where ${isOurs(sql, taken)}`
+}
+
+/** Sums up what asking judges took; the dollars as text, null where a model has no price. */
+export function sumFindings(findings: readonly Finding[]) {
+  const tokens = Math.ceil(findings.reduce((sum, each) => sum + (each.tokens ?? 0), 0))
+  const hasPrice = findings.every(({ usd }) => usd !== null)
+  const usd = hasPrice ? String(findings.reduce((sum, each) => sum + (each.usd ?? 0), 0)) : null
+  return { tokens, usd }
 }
 
 const REASON_MAX = 2000

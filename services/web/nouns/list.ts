@@ -26,6 +26,7 @@ import { schedules } from './schedules.ts'
 import { staticTokens, tokensOfAutomation } from './static-tokens.ts'
 import { traceForwards } from './trace-forwards.ts'
 import { traceTokens } from './trace-tokens.ts'
+import { traceScoreRules } from './trace-score-rules.ts'
 import { triggers } from './triggers.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
@@ -55,6 +56,7 @@ export const NOUNS: readonly Resource[] = [
   staticTokens,
   traceTokens,
   traceForwards,
+  traceScoreRules,
   oauthSettings,
   oauthClients,
   members,

@@ -73,10 +73,10 @@ const fields = {
     control: choice({ offline: 'The run ends', live: 'The model is asked, which costs money' }),
     example: 'offline',
   }),
-  tokens_max: field(v.optional(whole(1, REPLAY_TOKENS_MAX), TOKENS_DEFAULT), {
+  tokens_max: field(v.optional(whole(0, REPLAY_TOKENS_MAX), TOKENS_DEFAULT), {
     label: 'Tokens for models that are asked',
     hint: 'Of all runs together; budgets count them, too',
-    control: number({ max: REPLAY_TOKENS_MAX }),
+    control: number({ min: 0, max: REPLAY_TOKENS_MAX }),
     example: TOKENS_DEFAULT,
   }),
 }

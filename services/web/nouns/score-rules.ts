@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { getDefinition } from '../../platform/automations/automations.ts'
 import type { Automation } from '../../platform/automations/automations.ts'
 import { isOwnCrew } from '../../platform/definitions/own-crew-definition.ts'
-import { checks } from '../../platform/evaluations/checks.ts'
+import { checks, checkWithoutExpected } from '../../platform/evaluations/checks.ts'
 import { getScoreRule, saveScoreRule } from '../../platform/evaluations/score-rules.ts'
 import type { ScoreRule } from '../../platform/evaluations/score-rules.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -40,20 +40,15 @@ const fields = {
 
 /** Raises `unprocessable` for checks that no run can pass. */
 async function readRule({ sql, owner }: Call<Automation>, rule: ScoreRule): Promise<ScoreRule> {
-  const needsMore = rule.checks.find(
-    (each) => /^(equal|person)$/.test(each.type) || (each.type === 'contains' && !each.text),
-  )
+  const needsMore = checkWithoutExpected(rule.checks, 'runs')
   const judge = rule.checks.find(({ type }) => type === 'judge')
   const problem =
     rule.scoredShare > 0 && rule.checks.length === 0
       ? 'Runs are scored by checks: enter one, or 0 for the share.'
-      : needsMore?.type === 'person'
-        ? 'The check "person" is for sets of cases: people rate runs by reviewed_share.'
-        : needsMore
-          ? `The check "${needsMore.type}" needs an expected output, which runs do not have.`
-          : judge && isOwnCrew(await getDefinition(sql, owner))
-            ? 'The crew of this automation is a program of its own, which asks no judge.'
-            : undefined
+      : (needsMore ??
+        (judge && isOwnCrew(await getDefinition(sql, owner))
+          ? 'The crew of this automation is a program of its own, which asks no judge.'
+          : undefined))
   if (problem !== undefined) throw new AppError('unprocessable', problem)
   return rule
 }

@@ -16,7 +16,8 @@ const JUDGES_MS = 300_000
 /** What is judged, and whose budgets pay for it. */
 interface Paid {
   readonly organizationId: number
-  readonly deploymentId: number
+  /** null: of the organization alone. */
+  readonly deploymentId: number | null
   readonly checks: readonly Check[]
 }
 

@@ -76,7 +76,7 @@ async function score(
   return { ...stateOf(findings), findings }
 }
 
-const unasked = (reason: string): Finding => ({ type: 'judge', state: 'error', reason })
+export const unasked = (reason: string): Finding => ({ type: 'judge', state: 'error', reason })
 
 /** What the run took, by the prices of the day on which it ended. */
 async function measure(

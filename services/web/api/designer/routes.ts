@@ -26,6 +26,7 @@ import { designerReceiptRoutes } from './receipt-routes.ts'
 import { designerReleaseRoutes } from './release-routes.ts'
 import { designerReviewRoutes } from './review-routes.ts'
 import { designerScoreRoutes } from './score-routes.ts'
+import { designerTraceScoreRoutes } from './trace-score-routes.ts'
 import { triggerDeliveryRoutes } from './trigger-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
@@ -52,6 +53,7 @@ const ROOMS = [
   designerEvaluationRoutes,
   designerReviewRoutes,
   designerScoreRoutes,
+  designerTraceScoreRoutes,
   designerImportRoutes,
   designerKnowledgeRoutes,
   designerRunRoutes,

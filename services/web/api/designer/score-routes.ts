@@ -12,18 +12,19 @@ import { getAutomation } from './get-automation.ts'
 const PATH = '/automations/:automationId/scores'
 const DAYS = 90
 
-const dayDocument = s.document(
+/** How scored runs or traces did on a day. */
+export const scoredDay = s.document(
   'ScoredDay',
   {
     day: s.say({ type: 'string', format: 'date' }, 'In UTC.'),
     passed: s.integer,
     failed: s.integer,
-    errors: s.say(s.integer, 'Runs that no check could judge.'),
+    errors: s.say(s.integer, 'Those that no check could judge.'),
     usd: s.say(s.number, 'What asking judges cost, as far as it is known.'),
   },
   (row: ScoredDay) => row,
 )
-const days = s.document('ScoredDays', { days: s.list(dayDocument) })
+const days = s.document('ScoredDays', { days: s.list(scoredDay) })
 const scoreDocument = s.document(
   'RunScore',
   {
@@ -50,7 +51,7 @@ export function designerScoreRoutes(api: ApiRoom, deps: WebDeps): void {
 
   api.get('viewer', [PATH, list], async (c) => {
     const { id } = await getAutomation(c, sql)
-    return c.json({ days: (await listScoredDays(sql, id, DAYS)).map(dayDocument.of) })
+    return c.json({ days: (await listScoredDays(sql, id, DAYS)).map(scoredDay.of) })
   })
 
   api.get('viewer', [`${PATH}/:kickoffId`, get], async (c) => {

@@ -68,7 +68,8 @@ const tokensSection = (): Html =>
     <p><a class="button primary" href="/trace-tokens">Trace tokens</a></p>
     <p class="hint">
       Spans that are stored here can go on to another backend, too:
-      <a href="/trace-forwards">Trace forwards</a>.
+      <a href="/trace-forwards">Trace forwards</a>. <a href="/trace-score-rules">Scores</a>: checks
+      of what traces answer.
     </p>
   </section>`
 

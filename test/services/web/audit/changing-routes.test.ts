@@ -367,7 +367,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /designer/v2/alerts/:alertId': json('DELETE'),
   'POST /automations/:automationId/replays': async (path) => {
     await insertRun()
-    return form({ version: '1', last: '1', status: 'any' })(path)
+    const asked = { mode: 'live', tokens_max: '1000' }
+    return form({ version: '1', last: '1', status: 'any', ...asked })(path)
   },
   'POST /automations/:automationId/replays/:replayId/delete': form(),
   'POST /designer/v2/automations/:automationId/replays': json('POST', { version: 1 }),
@@ -634,6 +635,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     token_url: 'https://idp.example.com/token',
     audiences: [BASE_URL],
   }),
+  'POST /trace-score-rules/:traceScoreRuleId': form({ share: '0', service: '', checks: '[]' }),
+  'PUT /designer/v2/trace-score-rules/:traceScoreRuleId': json('PUT', { share: 0 }),
   'POST /region-rules/:regionRuleId': form({ allowed_regions: '' }),
   'PUT /designer/v2/region-rules/:regionRuleId': json('PUT', { allowed_regions: [] }),
   'POST /oauth-clients/:oauthClientId': form({ client_id: 'robot' }),
@@ -844,6 +847,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   oauthClientId: async () => platform.acme.research.automationId,
   oauthSettingId: async () => String(platform.acme.organizationId),
   regionRuleId: async () => String(platform.acme.organizationId),
+  traceScoreRuleId: async () => String(platform.acme.organizationId),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   scheduleId: () => firstOf(platform.sql`select id from schedules`),
   triggerId: () => firstOf(platform.sql`select id from triggers`),

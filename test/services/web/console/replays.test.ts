@@ -15,6 +15,7 @@ let path: string
 let runId: string
 const tokens: Partial<Record<TokenScope | 'rival', string>> = {}
 
+const TYPED = { version: '1', last: '5', status: 'any', mode: 'offline', tokens_max: '0' }
 const HOSTILE = '<script>alert(1)</script>\u202Egnp'
 const asked = (content: string) => ({
   model: 'm',
@@ -87,7 +88,7 @@ const read = async (at: string, status = 200): Promise<string> => {
 describe('the pages of replays', () => {
   it('start one, show its progress and its runs, and delete it', async () => {
     expect(await read(path)).toContain('No replays yet')
-    const started = await ada.post(path, { version: '1', last: '5', status: 'completed' })
+    const started = await ada.post(path, { ...TYPED, status: 'completed' })
     const at = (started.headers.get('location') ?? '').replace(/\?.*/, '')
     const page = await read(at)
     expect(page).toContain('1 run by version 1')
@@ -123,9 +124,11 @@ describe('the pages of replays', () => {
       { kickoff_ids: 'x' },
       { kickoff_ids: '00000000-0000-0000-0000-000000000000' },
       { of_version: '98' },
+      { mode: 'free' },
+      { tokens_max: '-1' },
     ]
     for (const change of wrong) {
-      const typed = { version: '1', last: '5', status: 'any', ...change }
+      const typed = { ...TYPED, ...change }
       expect((await ada.post(path, typed)).status).toBe(422)
     }
   })
@@ -165,7 +168,7 @@ describe('the API of replays', () => {
     expect((await call('rival', rivals, { version: 1, kickoff_ids: [runId] })).status).toBe(422)
     const vera = askAs(platform.app, await signInAs(platform, 'vera', 'viewer'))
     expect((await vera.get(`${path}/${id}`)).status).toBe(200)
-    expect((await vera.post(path, { version: '1', last: '5', status: 'any' })).status).toBe(403)
+    expect((await vera.post(path, TYPED)).status).toBe(403)
     expect((await vera.post(`${path}/${id}/delete`)).status).toBe(403)
     const eve = askAs(platform.app, await platform.signIn(platform.rival))
     expect((await eve.get(`${path}/${id}/runs/${runId}`)).status).toBe(404)

@@ -219,6 +219,7 @@ export function pathsOf(
     ['LLM connections', '/llm-connections'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
     ['OAuth settings', `/oauth-settings/${platform.acme.organizationId}`],
+    ['Scores of traces', `/trace-score-rules/${platform.acme.organizationId}`],
     ['Regions', `/region-rules/${platform.acme.organizationId}`],
     ['OAuth clients', '/oauth-clients'],
     ['OAuth client', `/oauth-clients/${platform.acme.research.automationId}`],

@@ -115,6 +115,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     gitSourceId: acme.research.automationId,
     oauthSettingId: organizationId,
     regionRuleId: organizationId,
+    traceScoreRuleId: organizationId,
     webhookId: ids.webhook,
     scheduleId: ids.schedule,
     triggerId: ids.trigger,
