@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   createAlert,
@@ -16,10 +17,12 @@ import type { Automation } from '../../../../services/platform/automations/autom
 import { ensureOrganization } from '../../../../services/platform/people/organizations.ts'
 import { ensureUser } from '../../../../services/platform/people/users.ts'
 import { createSchedule } from '../../../../services/platform/schedules/schedules.ts'
+import { createRandom } from '../../../../services/platform/evaluations/statistics.ts'
 import { createWebhook } from '../../../../services/platform/webhooks/webhooks.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { deployAutomation } from '../../../support/platform.ts'
+import { isLong } from '../../../support/long.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 
 const database = useDatabase()
@@ -490,6 +493,42 @@ describe('an alert', () => {
     expect(await listAlertChanges(sql, alert)).toHaveLength(1)
   })
 
+  it('loses no change and says none twice, however often its looks are killed', async () => {
+    const { sql, url } = database
+    const webhook = await webhookOf(research, 'https://a.example/', ['*'])
+    const alert = await make({ windowMinutes: 5, mail: ['ada@acme.example'] })
+    const kills = isLong ? 100 : 4
+    const random = createRandom(isLong ? Date.now() : 1)
+    let [cut, rounds] = [0, 0]
+    for (; cut < kills && rounds < 20 * kills; rounds += 1) {
+      const at = 10 * rounds
+      await run({ at, status: rounds % 2 === 0 ? 'error' : 'completed' })
+      const killed = connectDatabase(parseAddress(url), { name: `killed-${rounds}`, max: 1 })
+      await killed`select 1`
+      const [{ pid }] = await killed<[{ pid: number }]>`select pg_backend_pid() as pid`
+      const looking = lookAtAlerts(killed, { at: minute(at), prices }).catch(() => (cut += 1))
+      await delay(random() * 30)
+      await sql`select pg_terminate_backend(${pid})`
+      await looking
+      await killed.end().catch(() => {})
+      await look(at)
+    }
+    if (isLong) console.log(`${rounds} changes, ${cut} looks killed`)
+    const types = (await messages()).map(({ type }) => type)
+    const alternating = Array.from({ length: rounds }, (_, round) =>
+      round % 2 === 0 ? 'alert_firing' : 'alert_resolved',
+    )
+    expect(cut).toBeGreaterThanOrEqual(kills)
+    expect(types).toEqual(alternating)
+    const ids = new Set((await messages()).map(({ id }) => id))
+    expect(ids.size).toBe(rounds)
+    expect((await messages()).every((each) => each.webhookId === webhook.id)).toBe(true)
+    expect(await sql`select from alert_mails`).toHaveLength(rounds)
+    const [row] = await sql<[{ changes: number }]>`
+      select count(*)::int as changes from alert_changes where alert_id = ${alert.id}`
+    expect(row.changes).toBe(rounds)
+  })
+
   it('keeps its state while it is silent, and is looked at again afterwards', async () => {
     const { sql } = database
     const alert = await make()
@@ -592,5 +631,17 @@ describe('an alert', () => {
     expect(statements).toBeLessThanOrEqual(12)
     const looked = await sql`select from alerts where looked_at = ${minute(1)}`
     expect(looked).toHaveLength(1000)
+    if (!isLong) return
+    const began = performance.now()
+    const used = process.cpuUsage()
+    for (let at = 2; at < 22; at += 1) await look(at)
+    const { user, system } = process.cpuUsage(used)
+    const [wall, own] = [(performance.now() - began) / 20, (user + system) / 20_000]
+    // Waiting for the database is in it, so that this is more than the database takes.
+    const share = (100 * wall) / 60_000
+    console.log(
+      `1000 rules: a look takes ${wall.toFixed(0)} ms, ${own.toFixed(0)} of them here: ` +
+        `${share.toFixed(2)} % of a core with a look a minute`,
+    )
   })
 })

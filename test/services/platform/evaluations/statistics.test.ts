@@ -76,7 +76,7 @@ describe('the interval of a share', () => {
   })
 })
 
-describe('the interval of a difference', () => {
+describe('the interval of a difference', { timeout: isLong ? 900_000 : 60_000 }, () => {
   it.each(few([30, 50, 100, 200], 1))('has the true one 95 times of 100, with %i cases', (n) => {
     const covered = CHANGES.map(([up, down]) => coverageOfDifference(n, up, down))
     expect(Math.abs(mean(covered) - 0.95)).toBeLessThanOrEqual(0.01)
