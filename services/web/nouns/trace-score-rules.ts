@@ -29,7 +29,7 @@ const fields = {
     example: 10,
   }),
   service: field(v.optional(v.nullable(someText(200)), null), {
-    label: 'Of this service only (optional)',
+    label: 'Of this service only',
     control: text({ max: 200, isOptional: true }),
     example: 'support-bot',
   }),
