@@ -27,7 +27,7 @@ interface Replay {
  * for one to a model in a live replay.
  */
 export function createReplaySteps(replay: Replay): Steps {
-  const { answers, live = false, channel, signal, stopping } = replay
+  const { answers, channel, signal, stopping } = replay
   const open = trackOpenSteps()
   const handOver = new Error('the replay ends')
   const halting = new AbortController()
@@ -38,28 +38,9 @@ export function createReplaySteps(replay: Replay): Steps {
     if (stopping.aborted || halting.signal.aborted) throw handOver
   }
 
-  /** Asks a model once the worker has heard of it, which may refuse. */
-  async function diverge<Result>(
-    { kind, name, path, estimate }: Step<Result>,
-    request: StepRequest,
-    act: () => Promise<Result>,
-  ): Promise<Result> {
-    const told = { at: now(), kind, name, path: [...path] }
-    const event = { ...told, type: 'replay_diverged' as const, request }
-    if (live && kind === 'llm') {
-      await channel.committed(channel.write({ ...event, asks: true, estimate }))
-      refuseToStart()
-      return act()
-    }
-    channel.write(event)
-    const message = `The record has no answer to what ${name} is asked at ${path.join(' / ')}.`
-    throw failure({ code: 'replay_diverged', message })
-  }
-
   function recorded<Result>(step: Step<Result>, place: number, found: RecordedAnswer): Result {
-    const { path } = step
     channel.write({ type: 'replay_answered', at: now(), answer: place })
-    if (found.usage) open.use(path, found.usage)
+    if (found.usage) open.use(step.path, found.usage)
     if (found.error) throw failure(found.error)
     return step.schema ? v.parse(step.schema, found.result) : (found.result as Result)
   }
@@ -81,7 +62,9 @@ export function createReplaySteps(replay: Replay): Steps {
         const place = find(step, requestDigest(request))
         const found = place === undefined ? undefined : answers[place]
         if (place !== undefined && found) return recorded(step, place, found)
-        return await diverge(step, request, () => act(context))
+        await diverge(replay, step, request)
+        refuseToStart()
+        return await act(context)
       } finally {
         open.leave(self)
       }
@@ -102,6 +85,26 @@ export function createReplaySteps(replay: Replay): Steps {
     settle: () => open.settle(),
   }
   return steps
+}
+
+/**
+ * Says that the record has no answer. Resolves once the worker has heard that a model is to be
+ * asked, which it may refuse; raises `replay_diverged` for all that is not asked.
+ */
+async function diverge(
+  { live = false, channel }: Replay,
+  { kind, name, path, estimate }: Step<unknown>,
+  request: StepRequest,
+): Promise<void> {
+  const told = { at: now(), kind, name, path: [...path] }
+  const event = { ...told, type: 'replay_diverged' as const, request }
+  if (live && kind === 'llm') {
+    await channel.committed(channel.write({ ...event, asks: true, estimate }))
+    return
+  }
+  channel.write(event)
+  const message = `The record has no answer to what ${name} is asked at ${path.join(' / ')}.`
+  throw failure({ code: 'replay_diverged', message })
 }
 
 const now = (): string => new Date().toISOString()

@@ -29,17 +29,7 @@ export async function openCaseFiles(tx: Transaction, setId: string) {
       join project_versions v on v.id = d.project_version_id
     where s.id = ${setId}`
 
-  const idsIn = (inputs: Inputs, isDeclared: boolean): Map<string, string> => {
-    const declared = namesOfFiles(definition, inputs)
-    const others = Object.keys(inputs).filter((name) => isObject(inputs[name]))
-    const names = isDeclared ? declared : [...declared, ...others]
-    return new Map(
-      names.flatMap((name) => {
-        const id = fileIdOf(inputs[name])
-        return id === undefined ? [] : [[name, id] as const]
-      }),
-    )
-  }
+  const idsIn = idsInInputs(definition)
 
   function resolveOne(
     inputs: Inputs,
@@ -87,3 +77,18 @@ export async function openCaseFiles(tx: Transaction, setId: string) {
     },
   }
 }
+
+/** Returns what finds the ids of files by the names of inputs: of all, or of those declared so. */
+const idsInInputs =
+  (definition: CrewDefinition) =>
+  (inputs: Inputs, isDeclared: boolean): Map<string, string> => {
+    const declared = namesOfFiles(definition, inputs)
+    const others = Object.keys(inputs).filter((name) => isObject(inputs[name]))
+    const names = isDeclared ? declared : [...declared, ...others]
+    return new Map(
+      names.flatMap((name) => {
+        const id = fileIdOf(inputs[name])
+        return id === undefined ? [] : [[name, id] as const]
+      }),
+    )
+  }

@@ -64,7 +64,7 @@ export function reviewPageRoutes(deps: WebDeps): Hono<SignedIn> {
     }
     const after = readPlace(c.var.form.get('after'))
     const query = new URLSearchParams({ ...(after && { after }), notice })
-    return c.redirect(`/automations/${automation.automationId}/reviews?${query}`, 303)
+    return c.redirect(`/automations/${automation.automationId}/reviews?${query.toString()}`, 303)
   })
 
   return routes

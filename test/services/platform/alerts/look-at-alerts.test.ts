@@ -31,6 +31,8 @@ const prices = [
 ].map((price) => ({ ...price, organization: undefined, from: undefined, until: undefined }))
 const NOON = Date.parse('2026-06-01T12:00:00Z')
 const minute = (count: number): Date => new Date(NOON + count * 60_000)
+/** Of a test that goes on for long in its long form. */
+const LONG = { timeout: isLong ? 900_000 : 60_000 }
 let research: Automation
 let digest: Automation
 let rival: Automation
@@ -493,7 +495,7 @@ describe('an alert', () => {
     expect(await listAlertChanges(sql, alert)).toHaveLength(1)
   })
 
-  it('loses no change and says none twice, however often its looks are killed', async () => {
+  it('loses no change and says none twice, however often it is killed', LONG, async () => {
     const { sql, url } = database
     const webhook = await webhookOf(research, 'https://a.example/', ['*'])
     const alert = await make({ windowMinutes: 5, mail: ['ada@acme.example'] })
@@ -507,7 +509,7 @@ describe('an alert', () => {
       await killed`select 1`
       const [{ pid }] = await killed<[{ pid: number }]>`select pg_backend_pid() as pid`
       const looking = lookAtAlerts(killed, { at: minute(at), prices }).catch(() => (cut += 1))
-      await delay(random() * 30)
+      await delay(random() * 8)
       await sql`select pg_terminate_backend(${pid})`
       await looking
       await killed.end().catch(() => {})

@@ -95,7 +95,8 @@ const POWERS: readonly (readonly [number, number, number, number])[] = [
 describe('what the manual says of how often a version is taken back', () => {
   it.each(few(POWERS, 2))(
     'is so with a share of %d, failures of %d and now of %d: %d',
-    (share, before, after, said) => {
+    (...row) => {
+      const [share, before, after, said] = row
       const { error, margin, runs, releases } = MANUAL
       const failures = (_: number, isNew: boolean) => (isNew ? after : before)
       const world = { runs, share: () => share, failures }

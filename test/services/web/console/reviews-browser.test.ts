@@ -49,7 +49,7 @@ describe.skipIf(hasNoBrowser)('the queue of reviews by keys', () => {
     await page.keyboard.press('?')
     await page.getByText('The answer is bad').waitFor()
     await expectAccessible(page)
-    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Close' }).click()
     await page.keyboard.press('n')
     await page.keyboard.type('+ - j k')
     await page.keyboard.press('Escape')

@@ -31,7 +31,8 @@ const addresses: Record<string, number> = {}
 let datagrams = 0
 
 function watchSockets(): void {
-  const original = Socket.prototype.connect
+  const original: unknown = Reflect.get(Socket.prototype, 'connect')
+  if (typeof original !== 'function') throw new Error('sockets do not connect')
   Socket.prototype.connect = function watched(this: Socket, ...given: unknown[]) {
     const [first] = Array.isArray(given[0]) ? (given[0] as unknown[]) : given
     const { path, host, port } = Object(first) as Record<string, unknown>
