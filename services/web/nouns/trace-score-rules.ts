@@ -14,9 +14,10 @@ import { someText, whole } from '../../shared/schemas.ts'
 import { perhapsText, say, text as string } from '../api/openapi/parts.ts'
 import { scoredTraces } from '../console/evaluations/scored-traces.ts'
 import { SCORED_DAYS, scoresByDay } from '../console/frame/score-sections.ts'
-import { json, number, text } from '../resources/controls.ts'
+import { number, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call } from '../resources/declaration.ts'
+import { checkRows } from './checks-control.ts'
 import { organization } from './organization.ts'
 
 const SHOWN_MAX = 20
@@ -34,11 +35,11 @@ const fields = {
     example: 'support-bot',
   }),
   checks: field(v.optional(checks, []), {
-    label: 'Checks, as a JSON list',
+    label: 'Checks',
     hint:
       'As sets of cases have them, but for those that need an expected output or a person. A ' +
       'judge asks a model for each trace, which costs money.',
-    control: json({ rows: 10 }),
+    control: checkRows,
     example: [{ type: 'pattern', pattern: '^[^<]*$' }],
   }),
 }

@@ -196,9 +196,9 @@ describe('the task apply', () => {
     const exported = await run.export()
     expect(exported).toContain('kind: schedule\nname: A\nparent: acme-digest\nspec:\n')
     const { code, result } = await run.apply(exported, '--prune')
-    // The member, the OAuth settings, the rule on regions, and the OAuth client, the rule of scores
-    // and the gate of replays of each automation are always there.
-    expect([code, result]).toEqual([0, '0 to create, 0 to change, 0 to delete, 11 unchanged.\n'])
+    // The member, the OAuth settings, the rules on regions and on scores of traces, and the OAuth
+    // client, the rule of scores and the gate of replays of each automation are always there.
+    expect([code, result]).toEqual([0, '0 to create, 0 to change, 0 to delete, 12 unchanged.\n'])
     expect(await countChanges()).toBe(before)
     const some = JSON.parse(await run.export('--json', '--kind', 'webhook'))
     expect(some).toEqual([webhook(HOOK, ['b', 'run_failed'])])

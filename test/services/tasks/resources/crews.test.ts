@@ -93,7 +93,7 @@ describe('crews from source in files', () => {
     expect(exported).toContain('memory_limit: 2Gi')
     expect(exported).toContain('value: north')
     expect(exported).not.toContain('hidden-1')
-    expect((await run.apply(exported)).result).toContain('0 to delete, 16 unchanged')
+    expect((await run.apply(exported)).result).toContain('0 to delete, 17 unchanged')
   })
 
   it('have a plain variable in place of a secret, another repository with --prune', async () => {

@@ -4,6 +4,7 @@ import {
   listTraceFilters,
   saveTraceFilter,
 } from '../../../../../services/platform/traces/trace-filters.ts'
+import { saveTraceScoreRule } from '../../../../../services/platform/evaluations/trace-scores.ts'
 import { createTraceForward } from '../../../../../services/platform/traces/trace-forwards.ts'
 import { recordTraceToken } from '../../../../../services/platform/traces/trace-tokens.ts'
 import type { KeyValue, OtlpSpan } from '../../../collector/support/otlp.ts'
@@ -43,6 +44,7 @@ describe('two organizations', () => {
   const [own, shared] = [freshTraceId(), freshTraceId()]
   const others = freshTraceId()
   let filterId = 0
+  let scoreRuleId = 0
   let traceTokenId: string
   const traceForwardId = randomUUID()
 
@@ -65,6 +67,9 @@ describe('two organizations', () => {
     const rest = { share: 100, services: [], region: null, sealedHeaders: null }
     const key = { id: traceForwardId, organizationId: acme.organizationId }
     await createTraceForward(sql, { ...key, ...forward, ...rest })
+    const rule = { share: 0, service: 'service acmesecret', checks: [] }
+    await saveTraceScoreRule(sql, acme.organizationId, rule)
+    scoreRuleId = acme.organizationId
   })
 
   afterAll(() => traced.close())
@@ -80,6 +85,7 @@ describe('two organizations', () => {
       id: [String(filterId)],
       traceTokenId: [traceTokenId],
       traceForwardId: [traceForwardId],
+      traceScoreRuleId: [String(scoreRuleId)],
     }
     const filled = [...new Set(mounted.map(({ path }) => path))].flatMap((path) => {
       let all = [path]
@@ -145,6 +151,8 @@ describe('two organizations', () => {
     // The test would prove nothing of an address that shows nothing to anybody.
     const silent = new Set(paths().map((path) => path.split('?')[0] ?? ''))
     for (const route of shown) silent.delete(route)
+    // A list of one leads to that one.
+    silent.delete('/trace-score-rules')
     expect([...silent].filter((route) => !route.endsWith('/search'))).toEqual([])
   })
 
