@@ -68,12 +68,14 @@ const TITLES = {
 export function renderVerdict({ verdict, key, signature }: SignedVerdict): string {
   const { backup, databases, reasons, platform, programs, formerPrograms } = verdict
   const age = `${backup.ageHours.toFixed(1)} hours old`
+  const isTried = databases.some(({ rehearsal }) => rehearsal !== null)
+  const whyNot = isTried ? 'they are not beside this one' : 'nothing is pending'
   return [
     TITLES[verdict.verdict],
     `Platform ${platform}, backup ${backup.name} (${age})`,
     ...databases.flatMap((database) => ['', ...describeDatabase(database)]),
     '',
-    `Programs of this release: ${describeTries(programs, 'they are not beside this one')}`,
+    `Programs of this release: ${describeTries(programs, whyNot)}`,
     `Former programs: ${describeTries(formerPrograms, 'they were not given (--former-programs)')}`,
     ...(reasons.length > 0 ? ['', 'Reasons:'] : []),
     ...reasons.map(
