@@ -20,6 +20,7 @@ export async function readPdf(bytes: Buffer): Promise<DocumentText> {
   const pdf = await open(bytes)
   const { numPages } = pdf
   if (numPages > DOCUMENT_LIMITS.pages) throw tooManyPages('page', numPages)
+  if (numPages < 1) throw damaged('it has no pages')
   const writer = createTextWriter('page')
   let hasText = false
   for (let number = 1; number <= numPages; number += 1) {

@@ -48,7 +48,11 @@ export function pdf(pages: readonly PdfPage[], options: PdfOptions = {}): Buffer
   return assemble(objects, options)
 }
 
-function assemble(objects: readonly string[], { isEncrypted = false }: PdfOptions): Buffer {
+/** Makes a PDF of objects, the first of which is its catalog. */
+export function assemble(
+  objects: readonly string[],
+  { isEncrypted = false }: PdfOptions = {},
+): Buffer {
   const secret = `<${'5a'.repeat(32)}>`
   const all = isEncrypted
     ? [...objects, `<< /Filter /Standard /V 1 /R 2 /O ${secret} /U ${secret} /P -4 >>`]
@@ -66,7 +70,8 @@ function assemble(objects: readonly string[], { isEncrypted = false }: PdfOption
   return Buffer.from(`${text}startxref\n${text.indexOf('xref\n0 ')}\n%%EOF\n`, 'latin1')
 }
 
-const stream = (entries: string, content: Buffer): string =>
+/** An object with a stream. */
+export const stream = (entries: string, content: Buffer): string =>
   `<< ${entries} /Length ${content.length} >>\nstream\n${content.toString('latin1')}\nendstream`
 
 const hex = (value: number): string => value.toString(16).padStart(4, '0')

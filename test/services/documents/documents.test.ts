@@ -1,8 +1,4 @@
-import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import * as v from 'valibot'
-import { answerDocument } from '../../../services/documents/start.ts'
-import { detectDocument } from '../../../services/shared/documents/document-types.ts'
 import {
   createDocumentReader,
   documentsProgram,
@@ -21,27 +17,7 @@ import {
   relations,
   xlsx,
 } from './corpus.ts'
-
-const answer = v.pipe(
-  v.string(),
-  v.parseJson(),
-  v.union([
-    v.object({ text: v.string(), unit: v.string(), pages: v.number() }),
-    v.object({ problem: v.string() }),
-  ]),
-)
-
-/** Reads a document in this process, as its own process does; returns its text or its problem. */
-async function read(bytes: Buffer): Promise<string> {
-  const detected = detectDocument(bytes)
-  if (!detected) return 'no document'
-  if ('problem' in detected) return detected.problem
-  const chunks: string[] = []
-  const output = { write: (chunk: string) => chunks.push(chunk) > 0 }
-  await answerDocument(detected.mediaType, Readable.from([bytes]), output)
-  const answered = v.parse(answer, chunks.join(''))
-  return 'problem' in answered ? answered.problem : answered.text
-}
+import { read } from './read.ts'
 
 const ROW = '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" s="1"><v>45231</v></c></row>'
 const NEXT =
