@@ -34,6 +34,7 @@ const list = operation(
   'How the scored traces of other programs did, by day, and the newest of them',
   {
     parameters: [s.parameter('state', 'query', { schema: s.words(STATES) })],
+    422: 'There is no such state.',
     200: [`The last ${DAYS} days, and ${LISTED_MAX} traces at the most.`, scores],
   },
 )

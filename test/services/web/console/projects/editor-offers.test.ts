@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isLong } from '../../../../support/long.ts'
 import { startMcpServer } from '../../../../support/mcp-server.ts'
 import { fieldsOf } from '../../support/form-fields.ts'
 import { askAs } from '../../support/forms.ts'
 import { BASE_URL, openPlatform } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
 
-const TOOLS = Array.from({ length: 5000 }, (_, index) => ({
+const TOOLS = Array.from({ length: isLong ? 5000 : 700 }, (_, index) => ({
   name: `tool_${String(index).padStart(4, '0')}`,
   description: index === 0 ? 'First <script>alert(1)</script>' : 'Another',
   inputSchema: { type: 'object' as const, properties: { q: { type: 'string' } } },
 }))
+
+const LAST = TOOLS.at(-1)?.name ?? ''
 
 let platform: Platform
 let server: Awaited<ReturnType<typeof startMcpServer>>
@@ -59,12 +62,14 @@ const problemIn = (page: string): string =>
 
 describe('what a tool offers', () => {
   it('is listed to tick without a script, as text alone, and bounded', async () => {
-    const page = await lookUp(mcp(server.url, { tools: ['tool_4999'] }))
+    const page = await lookUp(mcp(server.url, { tools: [LAST] }))
     expect(page).toContain('First &lt;script&gt;alert(1)&lt;/script&gt;')
-    expect(page.replace(/\s+/g, ' ')).toContain('It offers 5,000; these are the first 300 by name.')
+    expect(page.replace(/\s+/g, ' ')).toContain(
+      `It offers ${TOOLS.length.toLocaleString('en')}; these are the first 300 by name.`,
+    )
     const ticks = [...page.matchAll(/name="tools\.0\.ticked"\s+value="(\w+)"\s+(checked)?/g)]
     expect(ticks).toHaveLength(301)
-    expect(ticks.filter(([, , checked]) => checked).map(([, name]) => name)).toEqual(['tool_4999'])
+    expect(ticks.filter(([, , checked]) => checked).map(([, name]) => name)).toEqual([LAST])
   })
 
   it('stays with the form until something else is looked up', async () => {
