@@ -49,8 +49,11 @@ export async function readDocument(
   }
 }
 
+// Kubernetes answers with nothing but the second, the type of a set of keys (RFC 7517, 8.5.2).
+const ACCEPT = 'application/json, application/jwk-set+json'
+
 async function send(url: URL, asker: Asker, guard: OutgoingGuard): Promise<IncomingMessage> {
-  const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
+  const headers = { accept: ACCEPT, 'accept-encoding': 'identity' }
   const route = await guard.pin(url, asker)
   return openResponse({ url, signal: asker.signal, headers, route }).catch((thrown: unknown) => {
     throw thrown instanceof AppError ? thrown : unreachable(url, toError(thrown))

@@ -189,6 +189,16 @@ describe('what an identity provider answers (J27)', () => {
     expect(await problem()).toBe('http_status')
   })
 
+  it('may be of the type of a set of keys alone, as Kubernetes answers', async () => {
+    const type = 'application/jwk-set+json'
+    idp.answerWith(({ headers }, response) => {
+      const types = headers.accept?.split(', ') ?? []
+      if (!types.includes(type)) return void response.writeHead(406).end()
+      response.writeHead(200, { 'content-type': type }).end(JSON.stringify({ keys: [one.jwk] }))
+    })
+    expect(await problem()).toBe(1)
+  })
+
   it('is read up to 256 KiB and for 3 s', async () => {
     let sent = 0
     idp.answerWith((_, response) => {
