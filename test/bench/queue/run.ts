@@ -2,27 +2,38 @@ import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { cpuOf, cpuOfFamily } from '../support/processes.ts'
-import { quantile, toTable } from '../support/statistics.ts'
+import { median, quantile, toTable } from '../support/statistics.ts'
+import { startContenders } from './contenders.ts'
+import type { Contender } from './contenders.ts'
 import { end, openQueueStage } from './stage.ts'
 import type { QueueStage } from './stage.ts'
 
 const WORKERS = [1, 10, 50]
 const BACKLOG = 2000
+const ROUNDS = 5
+const WARM_UPS = 2
 const TRICKLE = 200
 /** Of the trickle: so that a machine with two cores is far from its limit. */
 const KICKOFFS_A_SECOND = 20
 const POLL_MS = 50
 
-interface Row {
-  readonly workers: number
+/** What a round of a backlog measured. */
+interface Round {
   readonly runsPerSecond: number
-  readonly connections: number
   /** CPU milliseconds of a run. */
   readonly postgresMs: number
   readonly workerMs: number
   readonly crewMs: number
   /** What a run of two steps leaves in the database, with its indexes. */
   readonly bytes: number
+  /** What the contenders did a second, by their names. */
+  readonly contenders: Readonly<Record<string, number>>
+}
+
+interface Row {
+  readonly workers: number
+  readonly connections: number
+  readonly rounds: readonly Round[]
   /** The time between kickoff and start of runs that find workers without work. */
   readonly startMs: readonly number[]
 }
@@ -70,15 +81,12 @@ async function sizeOf({ sql }: QueueStage): Promise<number> {
   return row.bytes
 }
 
-/** Lets so many workers do a backlog, and then runs that come one after the other. */
-async function measure(stage: QueueStage, count: number): Promise<Row> {
-  const { sql } = stage
-  const workers = await Promise.all(Array.from({ length: count }, stage.startWorker))
-  const [{ connections }] = await sql<[{ connections: number }]>`
-    select count(*)::int as connections from pg_stat_activity
-    where application_name like 'worker%'`
-  await kickOff(stage, 100)
-  await drain(stage)
+/** Lets workers do a backlog, and contenders what they do. */
+async function doRound(
+  stage: QueueStage,
+  workers: readonly ChildProcess[],
+  contenders: readonly Contender[],
+): Promise<Round> {
   signalAll(workers, 'SIGSTOP')
   await kickOff(stage, BACKLOG)
   const sizeBefore = await sizeOf(stage)
@@ -89,30 +97,46 @@ async function measure(stage: QueueStage, count: number): Promise<Row> {
   const seconds = (performance.now() - started) / 1000
   const after = readCpu(stage, workers)
   const bytes = ((await sizeOf(stage)) - sizeBefore) / BACKLOG
-  await sql`delete from executions`
+  await stage.sql`delete from executions`
+  const rates: Record<string, number> = {}
+  for (const contender of contenders) rates[contender.name] = await contender.round()
+  const perRun = (name: keyof typeof after): number =>
+    ((after[name] - before[name]) * 1000) / BACKLOG
+  return {
+    runsPerSecond: BACKLOG / seconds,
+    postgresMs: perRun('postgres'),
+    workerMs: perRun('workers'),
+    crewMs: perRun('crew'),
+    bytes,
+    contenders: rates,
+  }
+}
+
+/** Lets so many workers do backlogs in turns with the contenders, and then a run at a time. */
+async function measure(
+  stage: QueueStage,
+  contenders: readonly Contender[],
+  count: number,
+): Promise<Row> {
+  const { sql } = stage
+  const workers = await Promise.all(Array.from({ length: count }, stage.startWorker))
+  const [{ connections }] = await sql<[{ connections: number }]>`
+    select count(*)::int as connections from pg_stat_activity
+    where application_name like 'worker%'`
+  const rounds: Round[] = []
+  // Workers run for weeks: what the first rounds compile and plan is not counted.
+  for (let round = -WARM_UPS; round < ROUNDS; round += 1) {
+    const measured = await doRound(stage, workers, contenders)
+    if (round >= 0) rounds.push(measured)
+  }
   await kickOff(stage, TRICKLE, 1000 / KICKOFFS_A_SECOND)
   await drain(stage)
   const waits = await sql<{ ms: number }[]>`
     select extract(epoch from started_at - queued_at)::float8 * 1000 as ms from executions`
   await sql`delete from executions`
   await Promise.all(workers.map(end))
-  const perRun = (name: keyof typeof after): number =>
-    ((after[name] - before[name]) * 1000) / BACKLOG
-  return {
-    workers: count,
-    runsPerSecond: BACKLOG / seconds,
-    connections,
-    postgresMs: perRun('postgres'),
-    workerMs: perRun('workers'),
-    crewMs: perRun('crew'),
-    bytes,
-    startMs: [0.5, 0.99].map((share) =>
-      quantile(
-        waits.map(({ ms }) => ms),
-        share,
-      ),
-    ),
-  }
+  const ms = waits.map((wait) => wait.ms)
+  return { workers: count, connections, rounds, startMs: [0.5, 0.99].map((at) => quantile(ms, at)) }
 }
 
 const HEAD = [
@@ -127,22 +151,43 @@ const HEAD = [
   'p99 ms',
 ]
 
-/** Measures what the queue gives to 1, 10 and 50 workers. */
+/** Measures what the queue gives to 1, 10 and 50 workers, beside others that queue work. */
 export async function run(): Promise<void> {
   const stage = await openQueueStage()
-  const rows: Row[] = []
+  const contenders = await startContenders(stage.server.url)
+  const names = contenders.map(({ name }) => name)
+  const head = [...HEAD, ...names.flatMap((name) => [`${name}/s`, `x ${name}`])]
+  const rows: string[][] = []
   try {
-    for (const count of WORKERS) rows.push(await measure(stage, count))
+    for (const count of WORKERS) {
+      rows.push(describe(await measure(stage, contenders, count), names))
+      console.log(toTable(head, rows))
+    }
   } finally {
+    for (const contender of contenders) await contender.stop()
     await stage.close()
   }
-  const cells = rows.map((row) => [
-    String(row.workers),
-    row.runsPerSecond.toFixed(0),
-    String(row.connections),
-    ...[row.postgresMs, row.workerMs, row.crewMs].map((ms) => ms.toFixed(1)),
-    row.bytes.toFixed(0),
-    ...row.startMs.map((ms) => ms.toFixed(0)),
-  ])
-  console.log(toTable(HEAD, cells))
+}
+
+function describe({ workers, connections, rounds, startMs }: Row, names: readonly string[]) {
+  const middle = (of: (round: Round) => number): number => median(rounds.map(of))
+  const ms = [
+    (round: Round) => round.postgresMs,
+    (round: Round) => round.workerMs,
+    (round: Round) => round.crewMs,
+  ]
+  const others = names.flatMap((name) => {
+    const rateOf = ({ contenders }: Round): number => contenders[name] ?? Number.NaN
+    const ratio = middle((round) => round.runsPerSecond / rateOf(round))
+    return [middle(rateOf).toFixed(0), ratio.toFixed(2)]
+  })
+  return [
+    String(workers),
+    middle(({ runsPerSecond }) => runsPerSecond).toFixed(0),
+    String(connections),
+    ...ms.map((of) => middle(of).toFixed(1)),
+    middle(({ bytes }) => bytes).toFixed(0),
+    ...startMs.map((each) => each.toFixed(0)),
+    ...others,
+  ]
 }
