@@ -188,11 +188,19 @@ export const listScoredDays = (
   sql: Queryable,
   deploymentId: number,
   days: number,
+): Promise<ScoredDay[]> =>
+  countByDay(sql, sql`run_scores where deployment_id = ${deploymentId}`, days)
+
+/** Counts scores, named by their table and a condition, by day (UTC), the oldest first. */
+export const countByDay = (
+  sql: Queryable,
+  scores: ReturnType<Queryable>,
+  days: number,
 ): Promise<ScoredDay[]> => sql<ScoredDay[]>`
   select to_char(scored_at at time zone 'UTC', 'YYYY-MM-DD') as day,
     count(*) filter (where state = 'passed')::int as passed,
     count(*) filter (where state = 'failed')::int as failed,
     count(*) filter (where state = 'error')::int as errors, coalesce(sum(usd), 0)::float8 as usd
-  from run_scores where deployment_id = ${deploymentId}
+  from ${scores}
     and scored_at >= date_trunc('day', now(), 'UTC') - make_interval(days => ${days - 1})
   group by 1 order by 1`

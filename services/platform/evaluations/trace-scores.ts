@@ -2,7 +2,7 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { storable } from '../crew-contract/event-text.ts'
 import { runnerOf } from '../projects/project-automations.ts'
 import type { Check, Finding } from './checks.ts'
-import { sumFindings } from './run-scores.ts'
+import { countByDay, sumFindings } from './run-scores.ts'
 import type { ScoredDay, ScoreResult } from './run-scores.ts'
 
 /** The time between two looks for traces that ended. */
@@ -152,14 +152,8 @@ export const listScoredTraceDays = (
   sql: Queryable,
   organizationId: number,
   days: number,
-): Promise<ScoredDay[]> => sql<ScoredDay[]>`
-  select to_char(scored_at at time zone 'UTC', 'YYYY-MM-DD') as day,
-    count(*) filter (where state = 'passed')::int as passed,
-    count(*) filter (where state = 'failed')::int as failed,
-    count(*) filter (where state = 'error')::int as errors, coalesce(sum(usd), 0)::float8 as usd
-  from trace_scores where organization_id = ${organizationId}
-    and scored_at >= date_trunc('day', now(), 'UTC') - make_interval(days => ${days - 1})
-  group by 1 order by 1`
+): Promise<ScoredDay[]> =>
+  countByDay(sql, sql`trace_scores where organization_id = ${organizationId}`, days)
 
 /** Deletes one batch of scores whose time is over. Returns how many. */
 export async function deleteOldTraceScores(sql: Queryable): Promise<number> {
