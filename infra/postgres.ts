@@ -134,9 +134,10 @@ const server = () => ({
   securityContext: containerSecurity(POSTGRES_USER),
 })
 
-const isReady = {
-  exec: { command: ['sh', '-c', 'pg_isready -h 127.0.0.1 -U "$POSTGRES_USER" -d "$POSTGRES_DB"'] },
-}
+// `exec`: of a probe that is killed for its time, no child is left. The server would be its parent,
+// and takes one that ends with 2, as this does without an answer, for a session that crashed.
+const ASK = 'exec pg_isready -h 127.0.0.1 -U "$POSTGRES_USER" -d "$POSTGRES_DB"'
+const isReady = { exec: { command: ['sh', '-c', ASK] } }
 
 // The image sets the password only when it creates the data directory; a password that changed
 // later has to be set again.

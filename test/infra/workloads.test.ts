@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { ValuesOverrides } from '../../infra/values.ts'
@@ -167,6 +172,26 @@ describe('the probes', () => {
     expect(probes).toHaveLength(21)
     expect(probes.filter(({ timeoutSeconds }) => !(timeoutSeconds >= 5))).toEqual([])
   })
+
+  // PostgreSQL is the first process of its container: a child that a killed probe leaves becomes
+  // its own, and it takes one that ends with 2 for a session that crashed, and ends all others.
+  it.each(['startupProbe', 'readinessProbe'])(
+    'of PostgreSQL leave no child behind when they are killed (%s)',
+    async (name) => {
+      const server = find(manifests(), 'StatefulSet', 'postgres').spec.template.spec
+      const [shell = '', ...args] = server.containers[0][name].exec.command
+      const directory = mkdtempSync(join(tmpdir(), 'asks-'))
+      const script = '#!/bin/sh\necho $$\nexec sleep 20\n'
+      writeFileSync(join(directory, 'pg_isready'), script, { mode: 0o755 })
+      const env = { PATH: `${directory}:${process.env['PATH']}` }
+      const probe = spawn(shell, args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+      const [asking] = await once(probe.stdout, 'data')
+      expect(Number(asking)).toBe(probe.pid)
+      probe.kill('SIGKILL')
+      await once(probe, 'exit')
+      rmSync(directory, { recursive: true })
+    },
+  )
 })
 
 /** A Job of the chart at one revision of the release. */
