@@ -33,8 +33,8 @@ RUN apt-get update && apt-get install --yes --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/*
 USER 1000:1000
 COPY --from=build /src/build/platform build/platform
-# Backups are restored with the schema of the traces, too.
-COPY --from=build /src/build/collector/migrations build/collector/migrations
+# Backups are restored with the schema of the traces, and upgrades rehearsed with its programs.
+COPY --from=build /src/build/collector build/collector
 COPY --from=build /src/build/python build/python
 COPY --from=build /src/build/web build/web
 COPY --from=build /src/build/oauth build/oauth

@@ -171,7 +171,7 @@ test('the first builder that is found builds what changed, or all with options o
   }
 })
 
-test('what an image is made of leaves the programs of the other one out', () => {
+test('what the image of the collector is made of leaves the programs of the platform out', () => {
   const directory = mkdtempSync(join(tmpdir(), 'bundles-'))
   const [platform, collector] = imagesOf([]).own
   if (!platform || !collector) throw new Error('there are two images')
@@ -190,10 +190,9 @@ test('what an image is made of leaves the programs of the other one out', () => 
     const after = digests()
     expect(after[0]).not.toBe(before[0])
     expect(after[1]).toBe(before[1])
+    // The one of the platform rehearses upgrades with both.
     writeFileSync(join(directory, 'collector/main.js'), 'changed')
-    expect(digests()).toEqual([after[0], expect.not.stringContaining(after[1] ?? '')])
-    writeFileSync(join(directory, 'collector/migrations/new.sql'), 'select 1')
-    expect(digests()[0]).not.toBe(after[0])
+    for (const [index, digest] of digests().entries()) expect(digest).not.toBe(after[index])
   } finally {
     rmSync(directory, { recursive: true })
   }

@@ -128,8 +128,14 @@ export async function applyMigration(
   migration: Migration,
   options: Application,
 ): Promise<void> {
+  const began = performance.now()
   await buildIndexes(sql, migration.indexes, options.log)
-  await applyPatiently(sql, migration, options)
+  if (!(await applyPatiently(sql, migration, options))) return
+  const { version, name } = migration
+  options.log.info(
+    { version, name, ms: Math.round(performance.now() - began) },
+    'migration applied',
+  )
 }
 
 function tellIfNewer(database: number, program: number, log: Log): void {
@@ -143,18 +149,18 @@ const LOCK_TRIES = 120
 const LOCK_PAUSE_MS = 1000
 
 /**
- * Tries again when a lock was not to be had: a migration that sets `lock_timeout` waits for none
- * longer than writers, who queue up behind it, can bear.
+ * Returns false where another replica was first. Tries again when a lock was not to be had: a
+ * migration that sets `lock_timeout` waits for none longer than writers, who queue up behind it,
+ * can bear.
  */
 async function applyPatiently(
   sql: Database,
   migration: Migration,
   options: Application,
-): Promise<void> {
+): Promise<boolean> {
   for (let tries = 1; ; tries++) {
     try {
-      await apply(sql, migration, options)
-      return
+      return await apply(sql, migration, options)
     } catch (thrown) {
       if (!IN_USE.has(sqlState(thrown) ?? '') || tries === LOCK_TRIES) throw thrown
       options.log.info({ name: migration.name }, 'a table is in use; trying again')
@@ -166,9 +172,9 @@ async function applyPatiently(
 async function apply(
   sql: Database,
   migration: Migration,
-  { log, beforeCommit }: Application,
-): Promise<void> {
-  await sql.begin(async (tx) => {
+  { beforeCommit }: Application,
+): Promise<boolean> {
+  return sql.begin(async (tx) => {
     await lock(tx)
     if (migration.indexes.length > 0) await tx`set local lock_timeout = '2s'`
     // The row goes in first: who finds it there leaves the statements to the one who wrote it.
@@ -176,10 +182,10 @@ async function apply(
     const inserted = await tx`
       insert into schema_migrations ${tx({ version, name, checksum, safeFrom })}
       on conflict (version) do nothing returning version`
-    if (inserted.length === 0) return
+    if (inserted.length === 0) return false
     await tx.unsafe(migration.statements).simple()
     await beforeCommit?.(tx)
-    log.info({ version, name }, 'migration applied')
+    return true
   })
 }
 

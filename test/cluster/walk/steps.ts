@@ -8,6 +8,7 @@ import { installation } from './installation.ts'
 import { network } from './network.ts'
 import { openshift } from './openshift.ts'
 import { ownCrew } from './own-crew.ts'
+import { predictions } from './predictions.ts'
 import { removal } from './removal.ts'
 import type { Step } from './step.ts'
 import { upgrades } from './upgrades.ts'
@@ -20,6 +21,7 @@ export const steps: readonly Step[] = [
   ...crewImages,
   ...network,
   ...upgrades,
+  ...predictions,
   ...configuration,
   ...workloads,
   ...evictions,
