@@ -6,6 +6,7 @@ import { network, places } from '../bed/places.ts'
 import { words } from '../bed/words.ts'
 import { makeWheel, uploadForm } from '../../services/web/support/wheels.ts'
 import { buildCanary } from './build-canary.ts'
+import { buildFixes } from './build-fixes.ts'
 import { addressOf, comesTrue, kubectl, rolledOut, upgrade } from './cluster.ts'
 import {
   buildLog,
@@ -189,6 +190,7 @@ export const crewImages: readonly Step[] = [
   },
   crewaiImage,
   ...buildCanary,
+  buildFixes,
   {
     name: 'image-room',
     sentence: 'a worker has the registry free the room of deleted images',

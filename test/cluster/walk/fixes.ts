@@ -3,12 +3,12 @@ import { attempt } from '../bed/command.ts'
 import { places, repository } from '../bed/places.ts'
 import { words } from '../bed/words.ts'
 import { addressOf, comesTrue, kubectl, read, rolledOut, secretValue } from './cluster.ts'
-import { debugToken, isWell, query, readReport } from './platform.ts'
+import { debugToken, isWell, kickOff, makeCaller, query, readReport } from './platform.ts'
 import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
 /** A fault that `doctor --fix` can mend, and how it is brought about. */
-interface Fault {
+export interface Fault {
   readonly code: string
   readonly bringAbout: () => Promise<void>
   /** It changes more than what the fix sets back. */
@@ -35,6 +35,14 @@ async function changePassword(): Promise<void> {
     where usename = 'platform' and pid <> pg_backend_pid()`)
 }
 
+/** Leaves a run without a worker, for longer than anyone should wait. */
+async function stallQueue(): Promise<void> {
+  await scaleToZero('platform-worker')
+  await kickOff(await makeCaller(NAMESPACE))
+  await ask(`
+    update executions set available_at = now() - interval '6 minutes' where status = 'queued'`)
+}
+
 const ask = (statement: string): Promise<string> => query(NAMESPACE, 'platform', statement)
 
 const FAULTS: readonly Fault[] = [
@@ -55,6 +63,14 @@ const FAULTS: readonly Fault[] = [
         update deployments set status = 'Crew has Failed' where slug = 'runner'`)
     },
   },
+  {
+    code: 'agent_install_incomplete',
+    async bringAbout() {
+      await ask(`
+        update deployments set status = 'Crew has Failed' where slug = 'assistant'`)
+    },
+  },
+  { code: 'queue_stalled', bringAbout: stallQueue },
   // Twice: the second time sets the first password again.
   { code: 'db_auth_failed', bringAbout: changePassword, isChange: true },
   { code: 'db_auth_failed', bringAbout: changePassword },
@@ -113,23 +129,30 @@ async function snapshot(): Promise<readonly string[]> {
   return [...objects, ...rows.split('\n')].toSorted()
 }
 
+/** Brings faults about, one after the other, and has each fixed and all else as it was. */
+export async function fixEach(faults: readonly Fault[]): Promise<string> {
+  await isWell(NAMESPACE)
+  const before = await snapshot()
+  for (const { code, bringAbout, isChange = false } of faults) {
+    await bringAbout()
+    await comesTrue(`the report has ${code}`, () => has(code))
+    const { exitCode, said } = await fix(code)
+    assert.match(said, /"verified"/, said)
+    assert.equal(exitCode, 0, said)
+    await isWell(NAMESPACE)
+    if (!isChange) assert.deepEqual(await snapshot(), before, code)
+  }
+  return [...new Set(faults.map(({ code }) => code))].join(', ')
+}
+
 export const fixes: readonly Step[] = [
   {
     name: 'fixes',
     sentence: 'doctor --fix ends verified for each fault, and all else is as it was before',
     async run() {
-      await isWell(NAMESPACE)
-      const before = await snapshot()
-      for (const { code, bringAbout, isChange = false } of FAULTS) {
-        await bringAbout()
-        await comesTrue(`the report has ${code}`, () => has(code))
-        const { exitCode, said } = await fix(code)
-        assert.match(said, /"verified"/, said)
-        assert.equal(exitCode, 0, said)
-        await isWell(NAMESPACE)
-        if (!isChange) assert.deepEqual(await snapshot(), before, code)
-      }
-      return [...new Set(FAULTS.map(({ code }) => code))].join(', ')
+      // Makes the automation whose run will wait.
+      await makeCaller(NAMESPACE)
+      return fixEach(FAULTS)
     },
   },
   {

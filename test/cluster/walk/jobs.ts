@@ -28,11 +28,12 @@ async function endOfJob(
 ): Promise<{ succeeded: boolean; printed: string }> {
   const job = words`job/${name} -n ${namespace}`
   let succeeded = false
-  await comesTrue(`job ${name} ends`, async () => {
+  const hasEnded = async (): Promise<boolean> => {
     const { status } = await read<Job>(job)
     succeeded = (status.succeeded ?? 0) > 0
     return succeeded || (status.failed ?? 0) > 0
-  })
+  }
+  await comesTrue(`job ${name} ends`, hasEnded, 20)
   return { succeeded, printed: await kubectl(words`logs ${job} -c backup`) }
 }
 

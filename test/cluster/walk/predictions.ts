@@ -9,19 +9,19 @@ import type { Step } from './step.ts'
 import { underLoad, underRuns } from './under-load.ts'
 
 const PLACE = 'platform-large'
-const ROWS = 400_000
+const ROWS = 300_000
 const PART = 50_000
 
 /** Migrations of a release to come, which do what those of a release may do to large tables. */
 const PLANTED = {
-  planted_index: `create index executions_planted
-    on executions (md5(coalesce(output, '')), queued_at, (inputs ->> 'topic'));`,
+  planted_index: `create index run_steps_planted
+    on run_steps (md5(coalesce(result::text, '')), run_id, position);`,
   planted_check: `set local lock_timeout = '2s';
     alter table executions add constraint executions_planted_check
       check (output is null or length(repeat(output, 20)) >= 0) not valid;`,
   planted_validation: `alter table executions validate constraint executions_planted_check;`,
-  planted_column: `-- changes rows of audit_entries: what was forwarded is said of each
-    update audit_entries set forwarded_at = at where forwarded_at is null;`,
+  planted_names: `-- changes rows of run_steps: names are told from those before
+    update run_steps set name = name || ' of before' where step_key = 'planted';`,
   planted_sums: `create table planted_sums as
     select date_trunc('hour', queued_at) as hour, md5(coalesce(output, '')) as answer,
       count(*) as runs, max(finished_at) as finished_at
@@ -29,23 +29,25 @@ const PLANTED = {
 } as const
 
 /** Rows as a backup brings them, where no trigger looks at each. */
-const COPIES = (from: number): string => `
+const copiesFrom = (from: number): string => `
   set session_replication_role = replica;
-  insert into executions (deployment_id, inputs, status, attempt, queued_at, started_at,
-      finished_at, output, usage, organization_id, project_version_id, trigger)
-    select deployment_id, inputs, status, attempt, queued_at - n * interval '1 second',
-      started_at - n * interval '1 second', finished_at - n * interval '1 second', output || n,
-      usage, organization_id, project_version_id, trigger
-    from (select * from executions where status = 'completed' order by id limit 1) as run,
-      generate_series(${from}, ${from + PART - 1}) as n;
-  insert into audit_entries (at, organization_id, actor_kind, actor_name, action, target_kind)
-    select now() - n * interval '1 second', organization_id, 'operator', 'walk', 'walk', 'walk'
-    from (select organization_id from executions limit 1) as run,
-      generate_series(${from}, ${from + PART - 1}) as n`
+  with runs as (
+    insert into executions (deployment_id, inputs, status, attempt, queued_at, started_at,
+        finished_at, output, usage, organization_id, project_version_id, trigger)
+      select deployment_id, inputs, status, attempt, queued_at - n * interval '1 second',
+        started_at - n * interval '1 second', finished_at - n * interval '1 second',
+        output || n, usage, organization_id, project_version_id, trigger
+      from (select * from executions where status = 'completed' order by id limit 1) as run,
+        generate_series(${from}, ${from + PART - 1}) as n
+      returning id)
+  insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
+      started_at, ended_at, result)
+    select id, 'planted', 0, kind, name, path, state, attempt, started_at, ended_at, result
+    from (select * from run_steps where state = 'finished' limit 1) as step, runs`
 
-/** Makes as many runs and entries of the audit as a large installation has. */
+/** Makes as many runs and steps as a large installation has. */
 async function fill(): Promise<void> {
-  for (let from = 1; from < ROWS; from += PART) await query(PLACE, 'platform', COPIES(from))
+  for (let from = 1; from < ROWS; from += PART) await query(PLACE, 'platform', copiesFrom(from))
   await query(PLACE, 'platform', 'analyze')
 }
 
