@@ -10,9 +10,10 @@ const PYTHON = 'python'
 /** The modules of Python that are used there. */
 const STANDARD_LIBRARY = new Set(
   (
-    'argparse ast asyncio base64 collections contextlib contextvars dataclasses datetime decimal ' +
-    'functools hashlib hmac http importlib inspect itertools json os pathlib re secrets select ' +
-    'shutil signal socket subprocess sys tempfile threading time traceback typing urllib'
+    'argparse ast asyncio base64 builtins collections contextlib contextvars dataclasses ' +
+    'datetime decimal functools hashlib hmac http importlib inspect itertools json os pathlib ' +
+    're secrets select shutil signal socket subprocess sys tempfile threading time traceback ' +
+    'typing urllib'
   ).split(' '),
 )
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
 import { stepBase, stepKey } from '../../services/platform/crew-contract/step-key.ts'
 import { readCrewInputs } from '../../services/worker/deployments/read-crew-inputs.ts'
+import { requestDigest } from '../../services/platform/crew-contract/step-request.ts'
 import { runVerify } from '../../services/verify/verify.ts'
 import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'
 
@@ -70,6 +71,25 @@ describe.skipIf(whyNot !== undefined)('the Python package crew-runtime', () => {
     const { status, stderr } = spawnSync('python3', args, { env, encoding: 'utf8' })
     expect(status, stderr).toBe(0)
     expect(stderr).toMatch(/^Ran [1-9]\d* tests/m)
+  })
+
+  it('makes the digests of requests as the platform does', () => {
+    const requests = [
+      { model: 'a', messages: [{ role: 'user', content: 'é\u2028"\\\u0001\u007f/😀' }], tools: [] },
+      { z: { b: 1, a: [true, null, -0, 0.1, 1e21, 1e20, 1e-7, -1.5e300, 5e-324] }, ['']: {} },
+      { ['\uffff']: 1, ['😀']: 2, ['\ud800']: '\udc00', n: 2 ** 53, m: 2 ** 70 },
+    ]
+    const program =
+      'import json, sys; from crew_runtime.step_request import *; ' +
+      'print(json.dumps([request_digest(plain(each)) for each in json.loads(sys.argv[1])]))'
+    // As a crew writes it: with what JavaScript rounds.
+    const given = JSON.stringify(requests).replace('9007199254740992', '9007199254740993')
+    const args = ['-B', '-c', program, given]
+    const env = { PATH: process.env['PATH'], PYTHONPATH: 'python/crew-runtime/src' }
+    const { stdout, stderr } = spawnSync('python3', args, { env, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    const read = JSON.parse(given) as (typeof requests)[number][]
+    expect(JSON.parse(stdout)).toEqual(read.map(requestDigest))
   })
 
   it('makes the keys of steps as the platform does', () => {

@@ -94,7 +94,7 @@ export async function releaseCrew(
 
 /** The runs of an automation, for whoever decides whether its crew may sleep. */
 interface CrewDemand {
-  /** Those that are queued or go on. */
+  /** Those that are queued or go on, or are to be performed again. */
   readonly open: number
   /** When the last one ended; null: there was none. */
   readonly lastEndedAt: Date | null
@@ -105,7 +105,9 @@ export async function findDemand(sql: Queryable, { deploymentId }: OwnCrewKey) {
   const [demand] = await sql<[CrewDemand]>`
     select
       (select count(*)::int from executions
-        where deployment_id = ${deploymentId} and status in ('queued', 'running')) as open,
+        where deployment_id = ${deploymentId} and status in ('queued', 'running'))
+        + (select count(*)::int from replay_runs r join replays p on p.id = r.replay_id
+          where p.deployment_id = ${deploymentId} and r.finished_at is null) as open,
       (select max(finished_at) from executions where deployment_id = ${deploymentId})
         as last_ended_at`
   return demand
@@ -116,9 +118,12 @@ const sleepsThroughRuns = (sql: Queryable) => sql`
   and exists (
     select from crew_deployments c
     where c.deployment_id = s.deployment_id and c.ended_at is null and c.asleep_since is not null)
-  and exists (
+  and (exists (
     select from executions e
-    where e.deployment_id = s.deployment_id and e.status in ('queued', 'running'))`
+    where e.deployment_id = s.deployment_id and e.status in ('queued', 'running'))
+    or exists (
+      select from replay_runs r join replays p on p.id = r.replay_id
+      where p.deployment_id = s.deployment_id and r.finished_at is null))`
 
 /** Has workers look at once at the crews that sleep while runs wait for them. */
 export async function wakeSleepers(sql: Queryable): Promise<number> {

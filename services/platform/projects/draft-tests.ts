@@ -63,37 +63,74 @@ interface VersionRow {
   readonly id: number
   readonly projectId: number
   readonly definition: CrewDefinition
+  /** The id of the version that the automation runs. */
+  readonly runs: number
   readonly isDraft: boolean
 }
 
+type OfProject = Pick<Automation, 'projectVersionId' | 'organizationId'>
+
 /**
  * Returns the id of a published version of an automation's project, or of a copy of a draft, which
- * stays what it is. Raises `unprocessable` for one that is not there, or has a crew of its own.
+ * stays what it is. Raises `unprocessable` for one that is not there, or is a source.
  */
-export async function pinVersion(
+export async function pinVersion(tx: Queryable, of: OfProject, number: number): Promise<number> {
+  const found = await lockVersion(tx, of, number)
+  if (!isOwnCrew(found.definition)) return pin(tx, of, { ...found, number })
+  throw new AppError(
+    'unprocessable',
+    'The crew of this automation is a program of its own. Only designed versions can be evaluated.',
+  )
+}
+
+/**
+ * Returns the id of a version that performs runs again, as `pinVersion` does. Raises
+ * `unprocessable` also for a source that is not deployed now, or that is to ask models.
+ */
+export async function pinReplayed(
   tx: Queryable,
-  { projectVersionId, organizationId }: Pick<Automation, 'projectVersionId' | 'organizationId'>,
-  number: number,
+  of: OfProject,
+  { version, mode }: { readonly version: number; readonly mode: 'offline' | 'live' },
 ): Promise<number> {
+  const found = await lockVersion(tx, of, version)
+  if (!isOwnCrew(found.definition)) return pin(tx, of, { ...found, number: version })
+  if (mode === 'live') {
+    throw new AppError(
+      'unprocessable',
+      'The crew of this automation is a program of its own, which asks no model in a replay. ' +
+        'Choose offline.',
+    )
+  }
+  if (found.runs === found.id) return found.id
+  throw new AppError(
+    'unprocessable',
+    `No crew of version ${version} is there: only the one that is deployed can perform runs ` +
+      'again. Deploy its source first.',
+  )
+}
+
+async function lockVersion(
+  tx: Queryable,
+  { projectVersionId }: OfProject,
+  number: number,
+): Promise<VersionRow> {
   const [found] = await tx<VersionRow[]>`
-    select v.id, v.project_id, v.definition, v.published_at is null as is_draft
+    select v.id, v.project_id, v.definition, runs.id as runs, v.published_at is null as is_draft
     from project_versions runs join project_versions v on v.project_id = runs.project_id
       join projects p on p.id = v.project_id
     where runs.id = ${projectVersionId} and v.number = ${number} for no key update of p`
-  if (!found) {
-    throw new AppError(
-      'unprocessable',
-      `The project of this automation has no version ${number}. Its page lists those it has.`,
-    )
-  }
-  const { id, projectId, definition, isDraft } = found
-  if (isOwnCrew(definition)) {
-    throw new AppError(
-      'unprocessable',
-      'The crew of this automation is a program of its own. Only designed versions can be ' +
-        'evaluated or replayed.',
-    )
-  }
+  if (found) return found
+  throw new AppError(
+    'unprocessable',
+    `The project of this automation has no version ${number}. Its page lists those it has.`,
+  )
+}
+
+async function pin(
+  tx: Queryable,
+  { organizationId }: OfProject,
+  { id, projectId, number, definition, isDraft }: VersionRow & { readonly number: number },
+): Promise<number> {
   return isDraft ? ensureCopy(tx, { organizationId, projectId, number }, definition) : id
 }
 

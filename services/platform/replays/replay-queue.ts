@@ -21,6 +21,10 @@ export interface TakenReplay {
   readonly versionId: number
   /** The address of the crew that would run the version. */
   readonly url: string | null
+  /** The version that the automation runs now. */
+  readonly runsVersionId: number
+  /** Its crew sleeps, and is being woken. */
+  readonly isAsleep: boolean
   readonly crewAutomationId: string
 }
 
@@ -48,6 +52,9 @@ export async function takeReplays(sql: Queryable, limit: number): Promise<TakenR
       where r.replay_id = d.replay_id and r.run_id = d.run_id returning r.*)
     select t.replay_id, t.run_id, p.organization_id, p.deployment_id, p.mode, t.lease_id,
       t.attempt, v.definition, v.id as version_id, crew.url,
+      d.project_version_id as runs_version_id,
+      exists (select from crew_deployments
+        where deployment_id = d.id and ended_at is null and asleep_since is not null) as is_asleep,
       crew.automation_id as crew_automation_id
     from taken t join replays p on p.id = t.replay_id
       join project_versions v on v.id = p.version_id

@@ -2,7 +2,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { isUuid } from '../automations/automations.ts'
 import type { Automation } from '../automations/automations.ts'
-import { pinVersion } from '../projects/draft-tests.ts'
+import { pinReplayed } from '../projects/draft-tests.ts'
 import { unlessHeld } from '../runs/run-retention.ts'
 
 /** The most runs of a replay. */
@@ -122,7 +122,7 @@ export async function createReplay(
   // One after the other, so that no two exceed what may be in progress.
   await sql`select from organizations where id = ${organizationId} for no key update`
   await refuseMany(sql, organizationId)
-  const versionId = await pinVersion(sql, automation, fields.version)
+  const versionId = await pinReplayed(sql, automation, fields)
   const ids = await chooseRuns(sql, deploymentId, fields)
   const { last, status, ofVersion, mode, tokensMax } = fields
   const kickoffIds = [...fields.kickoffIds]
@@ -138,6 +138,8 @@ export async function createReplay(
       select id from replays where deployment_id = ${deploymentId}
       order by created_at desc, id offset ${REPLAYS_MAX - 1})
       and not replay_is_held(r)`
+  // A crew that sleeps is woken.
+  await sql`select pg_notify('crew_deployments', ${deploymentId}::text)`
   const [made] = await selectReplays(sql, sql`r.id = ${id}`)
   if (!made) throw new Error('a replay that was just made is not there')
   return made

@@ -2,7 +2,7 @@ import type { CrewEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
 import type { ReplayedStep, ReplayResult } from '../../platform/replays/replay-queue.ts'
 import type { RecordedRun } from '../../platform/replays/run-record.ts'
-import type { Usage } from '../../platform/runs/runs.ts'
+import type { Failure, Usage } from '../../platform/runs/runs.ts'
 import type { Ending } from '../run/ending.ts'
 
 type Diverged = Extract<CrewEvent, { type: 'replay_diverged' }>
@@ -61,7 +61,7 @@ type Difference = Pick<ReplayResult, 'reason' | 'step' | 'recordedRequest' | 're
 function endOf(record: RecordedRun, ending: Ended, { diverged }: Heard): string {
   const refused = diverged.find(({ asks }) => !asks)
   if (refused) {
-    const at = `${refused.name} is asked at ${refused.path.join(' / ')}`
+    const at = `${refused.name} is asked at ${shownPath(refused.path)}`
     return `Then ${at}, which the record does not answer: it was not called, and the run ended.`
   }
   if (ending.outcome !== 'completed') return `It failed then: ${ending.failure.message}`
@@ -72,14 +72,12 @@ function endOf(record: RecordedRun, ending: Ended, { diverged }: Heard): string 
 function divergence(record: RecordedRun, { answered, diverged }: Heard): Difference | undefined {
   const placed = diverged.map((event) => {
     const { kind, path } = event
-    const same = record.answers.findIndex(
-      (each) =>
-        each.kind === kind &&
-        each.path.length === path.length &&
-        each.path.every((key, index) => key === path[index]),
-    )
-    const open = record.answers.findIndex((each, at) => each.kind === kind && !answered.has(at))
-    return { event, same, place: same >= 0 ? same : open }
+    const of = record.answers.map((each, at) => ({ ...each, at, near: nearness(each.path, path) }))
+    const others = of.filter((each) => each.kind === kind)
+    const same = others.find(({ near }) => near === Infinity)?.at ?? -1
+    const open = others.filter(({ at }) => !answered.has(at))
+    const [nearest] = open.toSorted((a, b) => b.near - a.near || a.at - b.at)
+    return { event, same, place: same >= 0 ? same : (nearest?.at ?? -1) }
   })
   const [first] = placed.toSorted((a, b) => orderOf(a.same) - orderOf(b.same))
   if (!first) return undefined
@@ -87,19 +85,33 @@ function divergence(record: RecordedRun, { answered, diverged }: Heard): Differe
   const recorded = record.places[first.place]?.request ?? undefined
   const reason =
     first.place < 0
-      ? `${name} is asked at ${path.join(' / ')}, and the record has nothing like it.`
-      : `${name} is asked something else at ${path.join(' / ')}.`
+      ? `${name} is asked at ${shownPath(path)}, and the record has nothing like it.`
+      : `${name} is asked something else at ${shownPath(path)}.`
   return { reason, step: { kind, name, path }, recordedRequest: recorded, request }
 }
 
+/** How many keys two paths begin with in common; infinite for the same path. */
+function nearness(one: readonly string[], other: readonly string[]): number {
+  const differs = one.findIndex((key, index) => key !== other[index])
+  if (differs >= 0) return differs
+  return one.length === other.length ? Infinity : one.length
+}
+
+/** A path for people: crews of Python tell calls apart by digests of what they ask. */
+const shownPath = (path: readonly string[]): string =>
+  path.filter((key) => !/^[0-9a-f]{16}$/.test(key)).join(' / ')
+
 const orderOf = (place: number): number => (place >= 0 ? place : Infinity)
+
+/** Programs that know no codes of their own say in the message what failed. */
+const isSameFailure = (recorded: Failure | null, { code, message }: Failure): boolean =>
+  recorded?.code === code && (code !== 'crew_failed' || recorded.message === message)
 
 function otherEnd(record: RecordedRun, ending: Ended, heard: Heard): Difference | undefined {
   if (ending.outcome !== 'completed') {
-    const { code, message } = ending.failure
     // What runs beside a failure ends sooner or later: it does not have to be asked again.
-    if (record.error?.code === code) return undefined
-    return { reason: `It failed: ${message}` }
+    if (isSameFailure(record.error, ending.failure)) return undefined
+    return { reason: `It failed: ${ending.failure.message}` }
   }
   if (record.output === null) {
     return { reason: `It completed. The recorded run failed: ${record.error?.message ?? ''}` }
@@ -110,7 +122,7 @@ function otherEnd(record: RecordedRun, ending: Ended, heard: Heard): Difference 
   if (answer && place) {
     const { kind, path } = answer
     const step: ReplayedStep = { kind, name: place.name, path }
-    const reason = `${place.name} is not asked any more at ${path.join(' / ')}.`
+    const reason = `${place.name} is not asked any more at ${shownPath(path)}.`
     return { reason, step, recordedRequest: place.request ?? undefined }
   }
   return record.output === ending.output ? undefined : { reason: 'The outputs differ.' }

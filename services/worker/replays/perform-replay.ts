@@ -1,5 +1,9 @@
 import { connectedTools } from '../../platform/connections/tool-connections.ts'
-import type { RecordedAnswer } from '../../platform/crew-contract/crew-protocol.ts'
+import type {
+  JournaledKickoff,
+  RecordedAnswer,
+} from '../../platform/crew-contract/crew-protocol.ts'
+import { isOwnCrew } from '../../platform/definitions/own-crew-definition.ts'
 import { finishReplay, putBackReplay, retryReplay } from '../../platform/replays/replay-queue.ts'
 import type { ReplayResult, TakenReplay } from '../../platform/replays/replay-queue.ts'
 import { loadRecord } from '../../platform/replays/run-record.ts'
@@ -26,6 +30,12 @@ import type { Heard } from './judge.ts'
 
 /** Shorter than the lease. */
 const REPLAY_MS = { offline: 120_000, live: 600_000 }
+const ASLEEP_DELAY_SECONDS = 3
+const NOT_DEPLOYED =
+  'The version is not deployed any more, and no crew of it is there. Deploy its source again.'
+const DEPENDS =
+  'The version is the same: what it asks depends on more than its inputs, such as the time or a ' +
+  'random number, or its crew was updated. Let a tool say what changes: the record has its answer.'
 /** How often a run is tried whose crew or worker is lost. */
 const ATTEMPTS_MAX = 3
 
@@ -65,6 +75,9 @@ const impossible = (reason: string): ReplayResult => ({ state: 'impossible', rea
 async function replay(deps: ReplayDeps, taken: TakenReplay, signals: LoopSignals): Promise<Found> {
   if (taken.attempt > ATTEMPTS_MAX) return impossible('Its workers were lost each time.')
   if (taken.url === null) return impossible('The crew of its automation has no address.')
+  const isOwn = isOwnCrew(taken.definition)
+  if (isOwn && taken.versionId !== taken.runsVersionId) return impossible(NOT_DEPLOYED)
+  if (isOwn && taken.isAsleep) return { delaySeconds: ASLEEP_DELAY_SECONDS }
   const record = await loadRecord(deps.sql, taken.runId)
   if ('why' in record) return impossible(record.why)
   const asking = taken.mode === 'live' ? openAsking(deps, taken) : undefined
@@ -89,14 +102,13 @@ async function follow(
   const timeoutMs = REPLAY_MS[taken.mode]
   const limit = { name: 'The replay', timeoutMs, signal: signals.drain }
   try {
-    const resolved = asking ? await resolveModels(deps, taken) : { models: undefined }
-    if ('failure' in resolved) return impossible(resolved.failure.message)
-    const { models } = resolved
+    const models = await modelsFor(deps, taken)
+    if ('failure' in models) return impossible(models.failure)
     const ending = await deadline(limit, (signal) =>
       callCrew({
         ...surroundings(deps, taken, signals),
         url: taken.url ?? '',
-        request: { ...kickoffOf(taken, record), ...(models ? { models } : {}) },
+        request: { ...kickoffOf(taken, record), ...models },
         signal,
         async onEvents(events) {
           for (const event of events) heard.hear(event)
@@ -104,7 +116,8 @@ async function follow(
         },
       }),
     )
-    return conclude(record, ending, { heard: heard.heard, why: asking?.refusal() })
+    const found = conclude(record, ending, { heard: heard.heard, why: asking?.refusal() })
+    return taken.versionId === record.versionId ? withAdvice(found) : found
   } catch (thrown) {
     if (signals.drain.aborted) return { delaySeconds: 0 }
     if (thrown instanceof AppError && thrown.code === 'timeout') {
@@ -113,6 +126,29 @@ async function follow(
     deps.log.error({ err: toError(thrown), kickoff_id: taken.runId }, 'a replay failed')
     return { broken: 'The worker failed. Its log has the details.' }
   }
+}
+
+/** A step that differs though the version is the same. */
+function withAdvice(found: Found): Found {
+  if (!('state' in found) || found.state !== 'different' || !found.step) return found
+  return { ...found, reason: `${found.reason ?? ''} ${DEPENDS}` }
+}
+
+/**
+ * Returns what a crew has to know of models: all of it where they may be asked, and else for crews
+ * from a source, which choose them by name, all but the keys.
+ */
+async function modelsFor(
+  deps: ReplayDeps,
+  taken: TakenReplay,
+): Promise<{ readonly failure: string } | Pick<JournaledKickoff, 'models'>> {
+  if (taken.mode === 'offline' && !isOwnCrew(taken.definition)) return {}
+  const resolved = await resolveModels(deps, taken)
+  if ('failure' in resolved) return { failure: resolved.failure.message }
+  const { models } = resolved
+  if (!models || taken.mode === 'live') return models ? { models } : {}
+  const named = Object.entries(models).map(([name, { api_key: _key, ...where }]) => [name, where])
+  return { models: Object.fromEntries(named) as typeof models }
 }
 
 const surroundings = (deps: ReplayDeps, taken: TakenReplay, { pause }: LoopSignals) => ({

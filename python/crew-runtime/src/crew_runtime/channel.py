@@ -59,6 +59,10 @@ class Channel:
             self._send(line.encode() + b"\n")
             return self._seq
 
+    def redacted(self, value: Any) -> Any:
+        """JSON as an event has it: without the secrets of the run."""
+        return json.loads(self._redact(json.dumps(value)))
+
     def show(self, type: str, **fields: Any) -> None:
         """Writes an event without a number, which is kept nowhere."""
         with self._changed:

@@ -11,6 +11,7 @@ from .chat import Answer, complete
 from .run import Connection, Endpoint, LlmCall, Place, Run, TaskReport
 from .steps import OpenStep, Step, Unrecorded
 from .step_key import digest
+from .step_request import plain
 
 _BYTES_PER_TOKEN = 3
 _OUTPUT_TOKENS_ASSUMED = 4096
@@ -45,16 +46,17 @@ class Context:
 
         path = (self._run.here().task, "tool", name)
         encode, decode = _boxed(name)
-        return run.steps.perform(Step("tool", path, name, encode=encode, decode=decode), perform)
+        request = {"tool": name, "arguments": {}}
+        step = Step("tool", path, name, request=request, encode=encode, decode=decode)
+        return run.steps.perform(step, perform)
 
     def model(self, name: str, messages: list[dict[str, Any]], **options: Any) -> Answer:
         """Calls a model by the chat completions of OpenAI's API; `options` go into the request."""
         run, place = self._run, self._run.here()
-        endpoint = self.endpoint(name)
         request = {"model": name, "messages": messages, **options}
 
         def perform(opened: OpenStep) -> Answer:
-            started_at = now()
+            endpoint, started_at = self.endpoint(name), now()
             facts = {"model": name, "provider": "openai", "base_url": endpoint.base_url}
             common = {**facts, "messages": messages, "started_at": started_at}
             try:
@@ -74,6 +76,7 @@ class Context:
                 path,
                 name,
                 estimate=estimate(request),
+                request=_asked(name, messages, dict(options)),
                 encode=Answer.to_json,
                 decode=Answer.from_json,
             ),
@@ -110,6 +113,12 @@ class Context:
     def artifact(self, name: str, content: str) -> None:
         """Adds a file to the run."""
         self._run.artifact(name, content)
+
+
+def _asked(name: str, messages: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
+    tools = options.pop("tools", None) or []
+    asked = {"model": name, "messages": messages, "tools": tools, "parameters": options}
+    return {key: plain(each) for key, each in asked.items()}
 
 
 def _boxed(name: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -23,6 +23,7 @@ from .files import place_files
 from .load import load_crew, output_of
 from .project import Entrypoint, ProjectError, find_entrypoint
 from .pyproject import load_variables
+from .record import close_network
 from .redact import secrets_of
 from .run import Run, set_run
 from .steps import Steps
@@ -138,14 +139,14 @@ def perform(
     channel = Channel(out, [*secrets_of(kickoff), *spans.header_secrets()])
     steps = Steps(channel, kickoff, lambda: _hand_over(channel, steps))
     run = Run(kickoff, channel, steps, order["name"])
-    run.give_up = lambda error: _give_up(run, error)
+    run.give_up = steps.give_up = lambda error: _give_up(run, error)
 
     def hear(said: dict[str, Any]) -> None:
         if "connections" in said:
             run.renew(said["connections"])
         if said.get("stopping"):
             channel.write("crew_stopping")
-            channel.is_stopping = steps.is_journaled
+            channel.is_stopping = steps.is_journaled or steps.is_replay
         if channel.is_stopping:
             steps.stop()
 
@@ -157,7 +158,10 @@ def perform(
     threading.Thread(target=listen, daemon=True).start()
     set_run(run)
     _set_model_variables(run)
-    spans.begin(run)
+    if steps.is_replay:
+        close_network()
+    else:
+        spans.begin(run)
     try:
         run.inputs = place_files(kickoff)
         prepare(run)

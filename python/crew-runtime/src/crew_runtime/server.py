@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
             "/describe": {
                 "contract": CONTRACT,
                 "name": processes.name,
-                "capabilities": ["journal", "files"],
+                "capabilities": ["journal", "files", "replay"],
             },
             "/inputs": processes.inputs,
         }

@@ -31,7 +31,7 @@ def digest(value: Any) -> str:
 def _canonical(value: Any) -> str:
     """The JSON that JavaScript writes, of which the platform makes its keys."""
     if isinstance(value, float):
-        return _number(value)
+        return number(value)
     if isinstance(value, (list, tuple)):
         return f"[{','.join(_canonical(each) for each in value)}]"
     if isinstance(value, dict):
@@ -40,7 +40,8 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A number as JavaScript writes it."""
     if value == 0:
         return "0"
     if 1e-6 <= abs(value) < 1e21:

@@ -10,36 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .channel import Channel, excerpt
+from .record import Record, recorded_error
 from .step_key import idempotency_key, step_base, step_key
+from .step_request import kept
+from .usage import Usage
 
 _RESULT_CHARACTERS_MAX = 6_000_000
 _MESSAGE_CHARACTERS_MAX = 4000
+_FAILURES_MAX = 20
 _current: contextvars.ContextVar["OpenStep | None"] = contextvars.ContextVar("step", default=None)
-
-
-@dataclass
-class Usage:
-    """Tokens of model calls."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    """Those of the input that the provider had in its cache."""
-
-    def add(self, more: "Usage") -> None:
-        self.input_tokens += max(0, more.input_tokens)
-        self.output_tokens += max(0, more.output_tokens)
-        self.cached_input_tokens += max(0, more.cached_input_tokens)
-
-    def to_json(self) -> dict[str, int]:
-        cached = self.cached_input_tokens
-        tokens = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
-        return {**tokens, "cached_input_tokens": cached} if cached else tokens
-
-    @staticmethod
-    def of(facts: dict[str, Any]) -> "Usage":
-        """The tokens that a report of a call, or a recorded step, tells."""
-        return Usage(**{name: facts.get(name) or 0 for name in Usage.__dataclass_fields__})
 
 
 class Unrecorded(Exception):
@@ -68,6 +47,9 @@ class Step:
     name: str
     input: Any = None
     estimate: dict[str, int] | None = None
+    request: dict[str, Any] | None = None
+    """All that a model, a tool or a person is asked, as plain JSON: a replay answers by it. None
+    for what asks nobody but by steps of its own."""
     encode: Callable[[Any], Any] = _as_is
     """Makes JSON of a result, or raises Unrecorded."""
     decode: Callable[[Any], Any] = _as_is
@@ -90,7 +72,8 @@ class Steps:
     """The steps of one attempt."""
 
     def __init__(self, channel: Channel, kickoff: dict[str, Any], hand_over: Callable[[], None]):
-        self.is_journaled = "journal" in kickoff
+        self.is_replay = "replay" in kickoff
+        self.is_journaled = "journal" in kickoff and not self.is_replay
         self.usage = Usage()
         self._channel = channel
         self._run_id = kickoff["kickoff_id"]
@@ -100,13 +83,17 @@ class Steps:
         self._counts: dict[tuple[str, ...], int] = {}
         self._open: set[OpenStep] = set()
         self._lock = threading.Lock()
+        self._record = Record(channel, kickoff["replay"]) if self.is_replay else None
+        self._failures: dict[str, list[dict[str, str]]] = {}
         self.asked: dict[str, Any] | None = None
         """What a person is asked at the end of this attempt."""
+        self.give_up: Callable[[BaseException], None] = _raise
+        """Fails the run and ends its process."""
 
     def perform(self, step: Step, act: Callable[[OpenStep], Any]) -> Any:
         """Returns the recorded result, or else acts and records what comes out."""
         path, key = self._place(step)
-        is_known, result = self._recall(step, key)
+        is_known, result = self._recall(step, path, key)
         if is_known:
             return result
         with self._opened(step, path, key) as opened:
@@ -118,7 +105,7 @@ class Steps:
     async def aperform(self, step: Step, act: Callable[[OpenStep], Awaitable[Any]]) -> Any:
         """The same for what is awaited."""
         path, key = self._place(step)
-        is_known, result = self._recall(step, key)
+        is_known, result = self._recall(step, path, key)
         if is_known:
             return result
         with self._opened(step, path, key) as opened:
@@ -171,7 +158,9 @@ class Steps:
         is_first_task = step.kind == "task" and count == 0
         return [*step.path] if is_first_task else [*step.path, str(count)]
 
-    def _recall(self, step: Step, key: str) -> tuple[bool, Any]:
+    def _recall(self, step: Step, path: list[str], key: str) -> tuple[bool, Any]:
+        if self._record:
+            return self._answer(self._record, step, path)
         known = self._recorded.get(key)
         if known is None:
             return False, None
@@ -181,6 +170,25 @@ class Steps:
             return False, None
         self.use(_current.get(), Usage.of(known.get("usage") or {}))
         return True, result
+
+    def _answer(self, record: Record, step: Step, path: list[str]) -> tuple[bool, Any]:
+        """Takes the answer of a step from the record of the run that is performed again."""
+        if self._channel.is_stopping:
+            self._hand_over()
+            threading.Event().wait()
+        if step.request is None:
+            return False, None
+        request = self._channel.redacted(step.request)
+        found = record.answer(step.kind, path, request)
+        if found is None:
+            # Not only raised: agents try again what raises an error.
+            self.give_up(record.diverge(step.kind, step.name, path, request))
+            raise AssertionError("the process has ended")
+        self.use(_current.get(), Usage.of(found.get("usage") or {}))
+        if "error" in found:
+            self._give_back(step, path)
+            raise recorded_error(found["error"])
+        return True, step.decode(found.get("result"))
 
     @contextmanager
     def _opened(self, step: Step, path: list[str], key: str) -> Iterator[OpenStep]:
@@ -208,7 +216,8 @@ class Steps:
         self._park_if_stopping(opened)
         above = opened.parent.key if opened.parent else None
         facts = {"kind": step.kind, "name": step.name, "path": path, "parent": above}
-        given = {"input": step.input, "estimate": step.estimate}
+        request = kept(step.request) if step.request else None
+        given = {"input": step.input, "estimate": step.estimate, "request": request}
         seq = self._channel.write("step_started", step=opened.key, **facts, **given)
         # What a task does waits for starts of its own, which come after the task's.
         if step.kind != "task":
@@ -243,15 +252,24 @@ class Steps:
                 f"The result of {step.name} has {length} characters as JSON; the most is "
                 f"{_RESULT_CHARACTERS_MAX}. Let it return less."
             )
+        failures = self._failures.pop(opened.key, None)
+        if failures and isinstance(recorded, dict):
+            # A replay fails as often before it answers.
+            recorded = {**recorded, "failures": failures[:_FAILURES_MAX]}
         usage = opened.usage.to_json()
         self._channel.write("step_finished", step=opened.key, result=recorded, usage=usage)
 
     def _fail(self, opened: OpenStep, error: Exception) -> None:
         if not self.is_journaled:
             return
+        self._failures.setdefault(opened.key, []).append(failure(error))
         usage = opened.usage
         paid = usage.to_json() if usage.input_tokens + usage.output_tokens else None
         self._channel.write("step_failed", step=opened.key, error=failure(error), usage=paid)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 def failure(error: BaseException) -> dict[str, str]:
@@ -259,7 +277,7 @@ def failure(error: BaseException) -> dict[str, str]:
     said = str(error).strip()
     name = type(error).__name__
     code = getattr(error, "code", None)
-    if said and isinstance(code, str) and code.startswith("approval_"):
+    if said and isinstance(code, str) and code.startswith(("approval_", "replay_")):
         return {"code": code, "message": said}
     message = f"{name}: {said}" if said else name
     return {"code": "crew_failed", "message": excerpt(message, _MESSAGE_CHARACTERS_MAX)}

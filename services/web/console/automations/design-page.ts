@@ -36,6 +36,7 @@ export function designPage(view: DesignPage): Html {
         </div>
         <div>
           ${isOwn ? crewSection(automation) : agentsSection(definition)} ${inputsSection(view)}
+          ${isOwn ? proofSection(automation, OWN_PROOFS) : ''}
         </div>
       </div>`,
   )
@@ -60,11 +61,13 @@ const PROOFS = [
   ['reviews', 'Reviews', 'Answers that wait for a person'],
 ] as const
 
-const proofSection = ({ automationId }: Automation): Html =>
+const OWN_PROOFS = PROOFS.filter(([path]) => path === 'replays')
+
+const proofSection = ({ automationId }: Automation, proofs = PROOFS.slice()): Html =>
   html`<section class="card" aria-labelledby="proofs">
     <div class="card-head"><h2 id="proofs">Proof</h2></div>
     <ul class="plan">
-      ${PROOFS.map(
+      ${proofs.map(
         ([path, name, about]) =>
           html`<li>
             <a href="/automations/${automationId}/${path}"><strong>${name}</strong></a>

@@ -46,6 +46,8 @@ import {
 } from '../../../../services/platform/crews/crew-variables.ts'
 import { createOwnAutomation } from '../../../../services/platform/crews/own-crews.ts'
 import { createVersion } from '../../../../services/platform/projects/project-versions.ts'
+import { takeReplays } from '../../../../services/platform/replays/replay-queue.ts'
+import { createReplay } from '../../../../services/platform/replays/replays.ts'
 import { takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { kickoff } from '../../../../services/platform/runs/runs.ts'
 import {
@@ -341,6 +343,35 @@ describe('the worker that looks after a crew', () => {
     expect(await takenOf(automation)).toBe(0)
     await report(waking, deployment.id, { state: 'Crew is Online', url: URL })
     expect(await takenOf(automation)).toBe(1)
+  })
+
+  it('is woken for runs that are to be performed again', async () => {
+    const { automation, deployment } = await deployOne()
+    const { sql } = database
+    await bringOnline(automation, deployment.id)
+    await startCrew(sql, automation)
+    const id = await kickoff(sql, { deploymentId: automation.id, inputs: {} })
+    await sql`update executions set status = 'completed', output = '', finished_at = now()
+      where id = ${id}`
+    const lease = await take(automation)
+    const reason = 'It sleeps until the next run.'
+    await report(lease, deployment.id, { state: 'Crew is Offline', reason, isAsleep: true })
+    await releaseCrew(sql, lease, 60)
+    expect(await wakeSleepers(sql)).toBe(0)
+    const [{ number }] = await sql<[{ number: number }]>`
+      select number from project_versions where id = ${deployment.projectVersionId}`
+    const chosen = { last: 1, status: 'any', ofVersion: null, kickoffIds: [id] } as const
+    const fields = { version: number, mode: 'offline', tokensMax: 0, createdBy: 'test' } as const
+    const projectVersionId = deployment.projectVersionId
+    await sql.begin((tx) =>
+      createReplay(tx, { ...automation, projectVersionId }, { ...chosen, ...fields }),
+    )
+    expect(await findDemand(sql, automation)).toMatchObject({ open: 1 })
+    expect(await wakeSleepers(sql)).toBe(1)
+    const [taken] = await takeReplays(sql, 1)
+    expect(taken).toMatchObject({ runId: id, isAsleep: true, runsVersionId: projectVersionId })
+    await sql`delete from replays`
+    expect(await findDemand(sql, automation)).toMatchObject({ open: 0 })
   })
 
   it('deletes all of an automation in the end', async () => {

@@ -189,7 +189,7 @@ describe('a new replay', () => {
       insert into project_versions (project_id, organization_id, number, definition)
       select project_id, organization_id, 800, ${sql.json(Object(own))} from project_versions
       limit 1`
-    await expect(stage.begin(800)).rejects.toThrow('is a program of its own')
+    await expect(stage.begin(800)).rejects.toThrow('No crew of version 800 is there')
     await expect(stage.begin(version, { ofVersion: 998 })).rejects.toThrow('No run of this')
     const rival = await seedAutomation(sql, { organization: 'Rival', slug: 'rival' })
     const theirs = await kickoff(sql, { deploymentId: rival.id, inputs: {} })

@@ -59,7 +59,8 @@ def _async(run: Run, method: Method) -> Method:
 def _describe(run: Run, answer: Any) -> tuple[Step, Any]:
     task = run.here().task
     output = answer.output if isinstance(answer.output, str) else answer.output.model_dump_json()
-    step = Step("approval", (task, "approval"), task, decode=_decode)
+    request = {"task": task, "output": output}
+    step = Step("approval", (task, "approval"), task, request=request, decode=_decode)
     return step, lambda opened: run.steps.ask(opened, task=task, output=output)
 
 

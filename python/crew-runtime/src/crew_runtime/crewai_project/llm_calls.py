@@ -10,9 +10,10 @@ from typing import Any
 from ..channel import now
 from ..context import estimate
 from ..run import LlmCall, Place, Run
-from ..step_key import digest
-from ..steps import OpenStep, Step, Usage, current_step
+from ..steps import OpenStep, Step, current_step
+from ..usage import Usage
 from .codec import decode, encode
+from .llm_request import question_of, request_of
 from .wrapping import Method, wrap_method, wrap_methods
 
 _ADDRESSES = {
@@ -203,9 +204,10 @@ def _describe(run: Run, llm: Any, method: Method, args: Any, kwargs: Any) -> _Ca
     limit = getattr(llm, "max_completion_tokens", None) or getattr(llm, "max_tokens", None)
     step = Step(
         "llm",
-        (place.task, place.agent, "llm", _question(request, expected)),
+        (place.task, place.agent, "llm", question_of(request, expected)),
         model,
         estimate=estimate({**request, "max_tokens": limit}),
+        request=request_of(llm, request, expected),
         encode=encode,
         decode=lambda recorded: decode(recorded, expected),
     )
@@ -227,26 +229,6 @@ def _messages(given: Any) -> list[dict[str, Any]]:
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     return [dict(each) for each in given or [] if isinstance(each, dict)]
-
-
-def _question(request: dict[str, Any], expected: type | None) -> str:
-    """A hash of what a model is asked, without ids that are other ones in each attempt.
-
-    An answer is only ever taken for the question that it was given to.
-    """
-    asked = []
-    for message in request["messages"]:
-        calls = [_asked_call(each) for each in message.get("tool_calls") or []]
-        asked.append([message.get("role"), str(message.get("content")), calls])
-    named = [str(getattr(expected, "__name__", "")), request["model"]]
-    return digest([named, asked])[:16]
-
-
-def _asked_call(call: Any) -> list[str]:
-    function = call.get("function", {}) if isinstance(call, dict) else getattr(call, "function", {})
-    if not isinstance(function, dict):
-        function = vars(function)
-    return [str(function.get("name")), str(function.get("arguments"))]
 
 
 def _answer(result: Any) -> dict[str, Any]:

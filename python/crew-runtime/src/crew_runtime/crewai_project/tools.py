@@ -9,6 +9,7 @@ from typing import Any
 from ..channel import excerpt, now
 from ..run import Run
 from ..step_key import digest
+from ..step_request import plain
 from ..steps import OpenStep, Step
 from .codec import decode, encode
 from .wrapping import Method, wrap_methods
@@ -114,5 +115,16 @@ def _describe(run: Run, tool: Any, args: Any, kwargs: Any) -> _Call:
     arguments = json.dumps(given, default=str, ensure_ascii=False, sort_keys=True)
     name, place = _identity(tool), run.here()
     path = (place.task, place.agent, "tool", name, digest(arguments)[:16])
-    step = Step("tool", path, name, input=excerpt(arguments), encode=encode, decode=decode)
+    request = None if _delegates(tool) else {"tool": name, "arguments": plain(given)}
+    shown = excerpt(arguments)
+    step = Step("tool", path, name, shown, request=request, encode=encode, decode=decode)
     return _Call(run, name, arguments, step)
+
+
+def _delegates(tool: Any) -> bool:
+    """Whether a tool has another agent work, whose steps a replay compares one by one."""
+    from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
+
+    made_of = getattr(getattr(tool, "func", None), "__self__", None)
+    original = getattr(tool, "_original_tool", None)
+    return any(isinstance(each, BaseAgentTool) for each in (tool, made_of, original))

@@ -1,0 +1,86 @@
+import {
+  createLlmConnection,
+  setSealedKey,
+} from '../../../../services/platform/connections/llm-connections.ts'
+import { createLlmKeys } from '../../../../services/platform/connections/llm-keys.ts'
+import { ownCrewDefinition } from '../../../../services/platform/definitions/own-crew-definition.ts'
+import { crewToken } from '../../../../services/shared/crew-token.ts'
+import { startAdapter, writeProject } from '../../../python/adapter.ts'
+import { MODEL_KEY, startModel } from '../../../python/scripted-model.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
+import { SECRET_KEY_BASE } from '../harness.ts'
+import { openReplayStage } from './stage.ts'
+
+/** The files of a project by their paths. */
+type Project = Readonly<Record<string, string>>
+
+/**
+ * Opens a platform whose automation is made from a source, with a model and a server of a tool,
+ * which count who calls them.
+ */
+export async function openSourceStage(answer: (question: string) => string, python?: string) {
+  const stage = await openReplayStage()
+  const { platform, sql } = stage
+  const { organizationId, automationId, projectVersionId } = platform.automation
+  const model = await startModel(answer)
+  let toolCalls = 0
+  const tool = await startHttpServer((_, response) => {
+    toolCalls += 1
+    response.end(`found ${toolCalls}`)
+  })
+  const adapters: Awaited<ReturnType<typeof startAdapter>>[] = []
+  let sources = 0
+  for (const name of ['gpt-5', 'claude-sonnet-4-5']) {
+    const fields = { organizationId, name, model: name, baseUrl: model.endpoint.base_url }
+    const made = await createLlmConnection(sql, { ...fields, provider: 'openai_compatible' })
+    await setSealedKey(sql, made, createLlmKeys(SECRET_KEY_BASE).seal(MODEL_KEY, made))
+  }
+
+  /** Starts the crew of a source and lets callers reach it; returns its folder. */
+  async function deploySource(project: Project): Promise<string> {
+    const folder = await writeProject(project)
+    const env = {
+      CREW_TOKEN: crewToken(SECRET_KEY_BASE, automationId),
+      CREW_PROJECT: folder,
+      TOOL_URL: tool.url,
+      ...(python === undefined ? {} : { PYTHONDONTWRITEBYTECODE: '' }),
+    }
+    const adapter = await startAdapter({ env, ...(python === undefined ? {} : { python }) })
+    adapters.push(adapter)
+    await adapter.ready()
+    await platform.deployAt(adapter.url)
+    return folder
+  }
+
+  /** Makes a version of what the crew is now; returns its number. */
+  async function addVersion(): Promise<number> {
+    sources += 1
+    const definition = { ...ownCrewDefinition({ name: `source-${sources}`, inputs: [] }) }
+    const [{ id, number }] = await sql<[{ id: number; number: number }]>`
+      with p as (
+        update projects set last_version = last_version + 1
+        where id = (select project_id from project_versions where id = ${projectVersionId})
+        returning id, organization_id, last_version)
+      insert into project_versions (project_id, organization_id, number, definition, published_at)
+      select id, organization_id, last_version, ${sql.json(Object(definition))}, now() from p
+      returning id, number`
+    await sql`
+      update deployments set project_version_id = ${id} where id = ${platform.automation.id}`
+    return number
+  }
+
+  return {
+    ...stage,
+    model,
+    deploySource,
+    addVersion,
+    /** What the crews have written to their logs. */
+    logs: () => adapters.map((each) => each.log()).join('\n'),
+    /** How often a model or the server of the tool was asked. */
+    calls: () => model.asked.length + toolCalls,
+    async stopSources(): Promise<void> {
+      await Promise.all(adapters.splice(0).map((each) => each.stop()))
+      await Promise.all([model.stop(), tool.stop(), stage.server.stop()])
+    },
+  }
+}
