@@ -11,11 +11,14 @@ interface Asked {
 /** The key of the model: no event and no log may hold it. */
 export const MODEL_KEY = 'key-of-the-scripted-model'
 
+/** What a model asks tools by default. */
+const askBees = (_tool: string): object => ({ text: 'bees' })
+
 /**
  * Starts a model that calls the first tool that it is offered once in a conversation, and answers
  * with what `answer` makes of the question.
  */
-export async function startModel(answer: (question: string) => string) {
+export async function startModel(answer: (question: string) => string, ask = askBees) {
   const asked: Asked[] = []
   const strangers: string[] = []
   const server = await startHttpServer((incoming, response) => {
@@ -25,7 +28,7 @@ export async function startModel(answer: (question: string) => string) {
         if (given !== `Bearer ${MODEL_KEY}`) strangers.push(String(given))
         asked.push(request)
         response.setHeader('content-type', 'application/json')
-        response.end(JSON.stringify(completionOf(request, answer)))
+        response.end(JSON.stringify(completionOf(request, { answer, ask })))
       })
       .catch((thrown: unknown) => response.writeHead(400).end(String(thrown)))
   })
@@ -38,14 +41,20 @@ export async function startModel(answer: (question: string) => string) {
   }
 }
 
-function completionOf({ model, messages, tools = [] }: Asked, answer: (text: string) => string) {
+interface Script {
+  readonly answer: (question: string) => string
+  /** The arguments for a tool. */
+  readonly ask: (tool: string) => object
+}
+
+function completionOf({ model, messages, tools = [] }: Asked, { answer, ask }: Script) {
   const [tool] = tools
   const isFirst = !messages.some(({ role }) => role === 'tool')
   const question = messages.map(({ content }) => textOf(content)).join('\n')
   const message = {
     role: 'assistant',
     ...(tool && isFirst
-      ? { content: null, tool_calls: [callOf(tool.function.name)] }
+      ? { content: null, tool_calls: [callOf(tool.function.name, ask)] }
       : { content: answer(question) }),
   }
   const finish_reason = tool && isFirst ? 'tool_calls' : 'stop'
@@ -55,10 +64,10 @@ function completionOf({ model, messages, tools = [] }: Asked, answer: (text: str
   return { id: 'scripted', object: 'chat.completion', created: 1, model, choices, usage }
 }
 
-const callOf = (name: string) => ({
+const callOf = (name: string, ask: Script['ask']) => ({
   id: 'call_1',
   type: 'function',
-  function: { name, arguments: JSON.stringify({ text: 'bees' }) },
+  function: { name, arguments: JSON.stringify(ask(name)) },
 })
 
 const textOf = (content: unknown): string =>

@@ -137,11 +137,13 @@ function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): s
     const at = unkept.path.join(' / ')
     return `What ${unkept.name} answered at ${at} is no JSON, and was not recorded.`
   }
-  const open = steps.find(({ state }) => state === 'started')
+  const failedAsProgram = CREW_FAILURES.includes(error?.code ?? '')
+  // A program fails in the middle of its tasks.
+  const mayBeOpen = failedAsProgram ? 'task' : undefined
+  const open = steps.find(({ kind, state }) => state === 'started' && kind !== mayBeOpen)
   if (open) return `The record ends in the middle: ${open.path.join(' / ')} has no end.`
   const failedItself = steps.some(({ state, parent }) => state === 'failed' && parent === null)
-  const isOfCrew = failedItself || CREW_FAILURES.includes(error?.code ?? '')
-  if (status === 'completed' || isOfCrew) return undefined
+  if (status === 'completed' || failedItself || failedAsProgram) return undefined
   return `The run was ended by the platform (${error?.code ?? 'unknown'}), not by its crew.`
 }
 

@@ -114,6 +114,7 @@ def close_network() -> None:
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
     if event in _REFUSED:
+        print(f"{event} is refused: this is a replay.", file=sys.stderr)
         raise ConnectionRefusedError(
             f"A replay asks nobody, and {event} is refused. Put what asks others into a tool: its "
             "answer is in the record."

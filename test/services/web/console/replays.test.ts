@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import type { TokenScope } from '../../../../services/platform/automations/token-limits.ts'
+import { createOwnAutomation } from '../../../../services/platform/crews/own-crews.ts'
 import { finishReplay, takeReplays } from '../../../../services/platform/replays/replay-queue.ts'
 import { recordRequest } from '../../../../services/platform/runs/run-contents.ts'
 import { requestText } from '../../../../services/web/console/replays/request-text.ts'
@@ -187,5 +188,38 @@ describe('the text of a request', () => {
       '{\n  "arguments": {},\n  "tool": "look"\n}',
     )
     expect(requestText(undefined)).toBe('')
+  })
+})
+
+describe('the replays of a crew from source', () => {
+  it('ask no models, and are for its organization alone', async () => {
+    const { acme, sql } = platform
+    const { organizationId } = acme
+    const own = await createOwnAutomation(sql, { organizationId, name: 'Own program' })
+    const at = `/automations/${own.automationId}/replays`
+    const fields = { version: 1, last: 5 }
+    expect(await call('design', at, fields)).toMatchObject({ status: 422 })
+    const [{ id }] = await sql<[{ id: string }]>`
+      insert into executions (deployment_id, inputs, status, output, finished_at)
+      values (${own.id}, '{}', 'completed', 'Once.', now()) returning id`
+    const live = await call('design', at, { ...fields, mode: 'live' })
+    expect(live.status).toBe(422)
+    expect(live.body['message']).toContain('asks no model in a replay')
+    const { status, body } = await call('design', at, { ...fields, kickoff_ids: [id] })
+    expect([status, body['waiting']]).toEqual([201, 1])
+    const replayId = String(body['id'])
+    expect((await call('read', at, fields)).status).toBe(403)
+    for (const [where, sent] of [
+      [at, undefined],
+      [at, fields],
+      [`${at}/${replayId}`, undefined],
+      [`/replays/${replayId}/runs`, undefined],
+      [`/replays/${replayId}/runs/${id}`, undefined],
+    ] as const) {
+      expect((await call('rival', where, sent)).status).toBe(404)
+    }
+    const page = await (await ada.get(`/automations/${own.automationId}/design`)).text()
+    expect(page).toContain(`href="${at}"`)
+    expect(page).not.toContain(`/automations/${own.automationId}/evaluations"`)
   })
 })

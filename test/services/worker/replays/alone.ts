@@ -11,11 +11,14 @@ import { createLog } from '../../../../services/shared/log.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
 import { start as startWorker } from '../../../../services/worker/start.ts'
+import { startAdapter } from '../../../python/adapter.ts'
 import { addressUrl } from '../../../support/address-url.ts'
 
 /** What it is told. */
 export interface Alone {
   readonly crew: Record<string, string>
+  /** How the crew of a source is started in place of one that runs definitions. */
+  readonly source?: Parameters<typeof startAdapter>[0]
   readonly worker: Record<string, string>
   readonly deploymentId: number
   readonly bridge: string
@@ -25,10 +28,14 @@ export interface Alone {
 export interface Connected {
   readonly addresses: Record<string, number>
   readonly datagrams: number
+  /** How often the crew of a source wanted to ask somebody. */
+  readonly refused: number
 }
 
 const addresses: Record<string, number> = {}
 let datagrams = 0
+let refused = (): number => 0
+let stop = async (): Promise<unknown> => undefined
 
 function watchSockets(): void {
   const original: unknown = Reflect.get(Socket.prototype, 'connect')
@@ -47,7 +54,16 @@ function watchSockets(): void {
   }) as typeof create
 }
 
-async function main({ crew, worker, deploymentId, bridge }: Alone): Promise<void> {
+/** Starts the crew of a source, which says on its log what it was refused. */
+async function startSource(options: Parameters<typeof startAdapter>[0]) {
+  const adapter = await startAdapter(options)
+  await adapter.ready()
+  refused = () => adapter.log().match(/\S+ is refused: this is a replay/g)?.length ?? 0
+  stop = adapter.stop
+  return adapter
+}
+
+async function main({ crew, source, worker, deploymentId, bridge }: Alone): Promise<void> {
   watchSockets()
   const log = createLog({ name: 'test', level: 'silent' })
   const near = createServer((socket) => {
@@ -60,7 +76,7 @@ async function main({ crew, worker, deploymentId, bridge }: Alone): Promise<void
   const { port } = near.address() as AddressInfo
   const database = { ...parseAddress(worker['DATABASE_URL'] ?? ''), host: '127.0.0.1', port }
   const sql = connectDatabase(database, { name: 'test', max: 1 })
-  const service = await startCrew(crew, { log })
+  const service = await (source ? startSource(source) : startCrew(crew, { log }))
   await markOnline(sql, deploymentId, service.url)
   await sql.end()
   const expected = new Set(['the database', `127.0.0.1:${port}`, new URL(service.url).host])
@@ -68,7 +84,8 @@ async function main({ crew, worker, deploymentId, bridge }: Alone): Promise<void
   process.stdout.write('ready\n')
   for await (const _ of process.stdin);
   const others = Object.entries(addresses).filter(([address]) => !expected.has(address))
-  const found: Connected = { addresses: Object.fromEntries(others), datagrams }
+  const found: Connected = { addresses: Object.fromEntries(others), datagrams, refused: refused() }
+  await stop()
   process.stdout.write(`${JSON.stringify(found)}\n`, () => process.exit(0))
 }
 

@@ -1,13 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { createRandom } from '../../../../services/platform/evaluations/statistics.ts'
 import {
   createWebhookKeys,
@@ -15,20 +8,14 @@ import {
 } from '../../../../services/platform/webhooks/webhook-keys.ts'
 import { createWebhook } from '../../../../services/platform/webhooks/webhooks.ts'
 import { crewToken } from '../../../../services/shared/crew-token.ts'
-import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { definition } from '../../../support/crew.ts'
 import { startHttpServer } from '../../../support/http-server.ts'
 import { isLong } from '../../../support/long.ts'
 import { SECRET_KEY_BASE, workerEnv } from '../harness.ts'
-import type { Alone, Connected } from './alone.ts'
+import type { Connected } from './alone.ts'
+import { canIsolate, openBridge, startAlone } from './isolate.ts'
 import { openKinds } from './kinds.ts'
 
-const PROGRAM = fileURLToPath(new URL('./alone.ts', import.meta.url))
-const NAMESPACE = ['-rn', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"']
-const canIsolate = spawnSync('unshare', [...NAMESPACE, 'true'], { timeout: 10_000 }).status === 0
-if (!canIsolate) {
-  console.log('replays are not tried without a network: this needs unshare, ip and their rights')
-}
 const RUNS = isLong ? 200 : 4
 /** The runs that are replayed while workers are killed, how often, and how often these are. */
 const [KILLED_RUNS, ROUNDS, KILLS] = [22, 46, 60]
@@ -39,27 +26,15 @@ const WHILE_MS = isLong ? 1_800_000 : 90_000
 const stage = await openKinds()
 const { platform, sql, calls } = stage
 const { automation } = platform
-const path = join(await mkdtemp(join(tmpdir(), 'bridge-')), 'database')
+const bridge = await openBridge(platform.url)
 let heard = 0
 const receiver = await startHttpServer((_, response) => {
   heard += 1
   response.writeHead(204).end()
 })
-/** Reached by the file system, as no other network is from a namespace without interfaces. */
-const bridge = createServer((near) => {
-  const { host, port } = parseAddress(platform.url)
-  const far = connect({ host, port })
-  near.pipe(far).pipe(near)
-  for (const each of [near, far]) each.on('error', () => [near, far].map((s) => s.destroy()))
-})
 const children = new Set<ChildProcess>()
 /** The runs of each version. */
 let recorded: { readonly version: number; readonly ids: readonly string[] }[] = []
-
-beforeAll(async () => {
-  bridge.listen(path)
-  await once(bridge, 'listening')
-})
 
 afterEach(() => {
   for (const child of children) child.kill('SIGKILL')
@@ -86,8 +61,8 @@ async function recordAll(count: number): Promise<void> {
 }
 
 /** Starts a worker and a crew in a process of their own, without a network if it is told so. */
-async function startAlone(isIsolated: boolean) {
-  const told: Alone = {
+async function start(isIsolated: boolean) {
+  const told = {
     crew: {
       HOST: '127.0.0.1',
       PORT: '0',
@@ -98,26 +73,15 @@ async function startAlone(isIsolated: boolean) {
     },
     worker: { ...workerEnv(platform.url), WEBHOOK_PRIVATE_ORIGINS: receiver.url },
     deploymentId: automation.id,
-    bridge: path,
+    bridge: bridge.path,
   }
-  const args = ['--import', 'tsx', PROGRAM]
-  const [program, all] = isIsolated
-    ? ['unshare', [...NAMESPACE, process.execPath, ...args]]
-    : [process.execPath, args]
-  const child = spawn(program, all, {
-    env: { PATH: process.env['PATH'], ALONE: JSON.stringify(told) },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const { child, end } = await startAlone(told, isIsolated)
   children.add(child)
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  expect((await lines.next()).value).toBe('ready')
   return {
-    child,
     async end(): Promise<Connected> {
-      child.stdin.end()
-      const { value } = await lines.next()
+      const found = await end()
       children.delete(child)
-      return JSON.parse(String(value)) as Connected
+      return found
     },
     async kill(): Promise<void> {
       child.kill('SIGKILL')
@@ -153,7 +117,7 @@ async function countDone(): Promise<number> {
 /** Kills workers in the middle of replays until it is told to stop; returns how many. */
 async function killAtRandom(isOver: () => boolean, random: () => number): Promise<number> {
   for (let kills = 0; ; kills += 1) {
-    const alone = await startAlone(false)
+    const alone = await start(false)
     const until = (await countDone()) + Math.floor(random() * 2 * BETWEEN)
     const isDue = async () => isOver() || (kills < KILLS && (await countDone()) >= until)
     await expect.poll(isDue, { timeout: WHILE_MS, interval: 20 }).toBe(true)
@@ -168,9 +132,9 @@ describe('recorded runs of all kinds', () => {
     async () => {
       await recordAll(RUNS)
       const before = counts()
-      const alone = await startAlone(true)
+      const alone = await start(true)
       expect(await replayAll()).toEqual({ equal: RUNS })
-      expect(await alone.end()).toEqual({ addresses: {}, datagrams: 0 })
+      expect(await alone.end()).toEqual({ addresses: {}, datagrams: 0, refused: 0 })
       expect(counts()).toEqual(before)
     },
     WHILE_MS,

@@ -14,15 +14,23 @@ import { openReplayStage } from './stage.ts'
 /** The files of a project by their paths. */
 type Project = Readonly<Record<string, string>>
 
+interface SourceStage {
+  readonly answer: (question: string) => string
+  /** What the model asks a tool. */
+  readonly ask?: (tool: string) => object
+  /** @default the one on the PATH */
+  readonly python?: string
+}
+
 /**
  * Opens a platform whose automation is made from a source, with a model and a server of a tool,
  * which count who calls them.
  */
-export async function openSourceStage(answer: (question: string) => string, python?: string) {
+export async function openSourceStage({ answer, ask, python }: SourceStage) {
   const stage = await openReplayStage()
   const { platform, sql } = stage
   const { organizationId, automationId, projectVersionId } = platform.automation
-  const model = await startModel(answer)
+  const model = await startModel(answer, ask)
   let toolCalls = 0
   const tool = await startHttpServer((_, response) => {
     toolCalls += 1
@@ -36,16 +44,22 @@ export async function openSourceStage(answer: (question: string) => string, pyth
     await setSealedKey(sql, made, createLlmKeys(SECRET_KEY_BASE).seal(MODEL_KEY, made))
   }
 
-  /** Starts the crew of a source and lets callers reach it; returns its folder. */
-  async function deploySource(project: Project): Promise<string> {
-    const folder = await writeProject(project)
-    const env = {
+  /** How the crew of a source in a folder is started. */
+  const adapterOf = (folder: string) => ({
+    env: {
       CREW_TOKEN: crewToken(SECRET_KEY_BASE, automationId),
       CREW_PROJECT: folder,
       TOOL_URL: tool.url,
+      // Much of CrewAI is compiled once.
       ...(python === undefined ? {} : { PYTHONDONTWRITEBYTECODE: '' }),
-    }
-    const adapter = await startAdapter({ env, ...(python === undefined ? {} : { python }) })
+    },
+    ...(python === undefined ? {} : { python }),
+  })
+
+  /** Starts the crew of a source and lets callers reach it; returns its folder. */
+  async function deploySource(project: Project): Promise<string> {
+    const folder = await writeProject(project)
+    const adapter = await startAdapter(adapterOf(folder))
     adapters.push(adapter)
     await adapter.ready()
     await platform.deployAt(adapter.url)
@@ -72,14 +86,17 @@ export async function openSourceStage(answer: (question: string) => string, pyth
   return {
     ...stage,
     model,
+    adapterOf,
     deploySource,
     addVersion,
     /** What the crews have written to their logs. */
     logs: () => adapters.map((each) => each.log()).join('\n'),
     /** How often a model or the server of the tool was asked. */
     calls: () => model.asked.length + toolCalls,
-    async stopSources(): Promise<void> {
+    async stopCrews(): Promise<void> {
       await Promise.all(adapters.splice(0).map((each) => each.stop()))
+    },
+    async stopServers(): Promise<void> {
       await Promise.all([model.stop(), tool.stop(), stage.server.stop()])
     },
   }

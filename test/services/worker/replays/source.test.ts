@@ -13,7 +13,7 @@ import { openSourceStage } from './source-stage.ts'
 const whyNot = whyNoPython()
 if (whyNot !== undefined) console.log(`crews from source are not replayed: ${whyNot}`)
 
-const stage = await openSourceStage((question) => `Answer to: ${question}`)
+const stage = await openSourceStage({ answer: (question) => `Answer to: ${question}` })
 const { platform, sql, addVersion, replay } = stage
 
 /** A tool that counts its calls, models in two tasks, and a call of a model within a tool. */
@@ -69,7 +69,10 @@ beforeEach(async () => {
   await platform.startWorker()
 })
 afterEach(() => sql`delete from executions`)
-afterAll(() => stage.stopSources())
+afterAll(async () => {
+  await stage.stopCrews()
+  await stage.stopServers()
+})
 
 /** Makes a version with changes; returns its number. */
 async function publish(variant: Readonly<Record<string, unknown>> = {}): Promise<number> {
