@@ -12,6 +12,7 @@ import {
   keyProblems,
 } from './journal-checks.ts'
 import type { JournaledRun } from './journal-checks.ts'
+import { checkReplays } from './replay-check.ts'
 import type { VerifyOptions } from './options.ts'
 import { endOf, problemsOf } from './rules.ts'
 import type { StandInModel } from './stand-in-model.ts'
@@ -56,7 +57,7 @@ export async function* verifyCrew(
   model: StandInModel | undefined,
 ): AsyncGenerator<Finding> {
   yield found('health', await checkHealth(options))
-  const { isJournaled, takesFiles, problems, note } = await checkDescription(options)
+  const { isJournaled, takesFiles, replays, problems, note } = await checkDescription(options)
   yield found('describe', problems, note)
   const chosen = await chooseInputs(options).catch((thrown: unknown) => ({
     inputs: {},
@@ -83,14 +84,16 @@ export async function* verifyCrew(
     const run = { ...common, kickoff: withFile(kickoffOf(randomUUID(), { isJournaled })) }
     yield found('files', runProblems(await attemptRun(run), isJournaled))
   }
+  const run: JournaledRun = {
+    common,
+    model,
+    secrets: [SECRET],
+    kickoff: (id, journal) => kickoffOf(id, { isJournaled, journal }),
+  }
+  if (replays) yield found('replays', await checkReplays(run, first))
   yield* journalFindings(first, {
     isJournaled,
-    run: {
-      common,
-      model,
-      secrets: [SECRET],
-      kickoff: (id, journal) => kickoffOf(id, { isJournaled, journal }),
-    },
+    run,
     otherVersion: kickoffOf(randomUUID(), { isJournaled, version: VERSION + 1 }),
   })
   yield await checkLeaving({ ...common, kickoff: kickoffOf(randomUUID(), { isJournaled }) }, model)

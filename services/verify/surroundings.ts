@@ -4,6 +4,7 @@ import {
   crewDescription,
   CONTRACT,
   JOURNAL_CAPABILITY,
+  REPLAY_CAPABILITY,
 } from '../platform/crew-contract/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -42,11 +43,12 @@ export async function checkHealth({ url }: VerifyOptions): Promise<string[]> {
 interface Description {
   readonly isJournaled: boolean
   readonly takesFiles: boolean
+  readonly replays: boolean
   readonly problems: readonly string[]
   readonly note: string
 }
 
-const NOTHING = { isJournaled: false, takesFiles: false }
+const NOTHING = { isJournaled: false, takesFiles: false, replays: false }
 
 /** Asks the crew what it can do. */
 export async function checkDescription({ url }: VerifyOptions): Promise<Description> {
@@ -66,7 +68,9 @@ export async function checkDescription({ url }: VerifyOptions): Promise<Descript
   const isJournaled = contract >= 2 && capabilities.includes(JOURNAL_CAPABILITY)
   const able = capabilities.length === 0 ? 'no capabilities' : capabilities.join(', ')
   const takesFiles = capabilities.includes(FILES_CAPABILITY)
-  return { isJournaled, takesFiles, problems: [], note: `${name}, contract ${contract}, ${able}` }
+  const replays = isJournaled && capabilities.includes(REPLAY_CAPABILITY)
+  const note = `${name}, contract ${contract}, ${able}`
+  return { isJournaled, takesFiles, replays, problems: [], note }
 }
 
 const inputList = v.object({ inputs: v.array(v.string()) })

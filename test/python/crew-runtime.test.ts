@@ -43,7 +43,7 @@ describe.skipIf(whyNot !== undefined)('the Python package crew-runtime', () => {
     const output = { out: (text: string) => (said += text), err: (text: string) => (said += text) }
     const args = [adapter.url, '--model', 'gpt-5']
     expect(await runVerify(args, { CREW_TOKEN: TOKEN }, output), said).toBe(0)
-    expect(said).toMatch(/^The crew speaks the contract: 12 checks\.$/m)
+    expect(said).toMatch(/^The crew speaks the contract: 13 checks\.$/m)
     expect(said).not.toContain('skipped')
   })
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { requestDigest } from '../../services/platform/crew-contract/step-request.ts'
 import { acknowledge, attemptRun } from '../../services/verify/attempt.ts'
 import type { Attempt, Behaviour } from '../../services/verify/attempt.ts'
 import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'
@@ -257,4 +258,51 @@ def run(inputs):
       expect(outputs).toMatchObject([{ output: '1 x' }, { output: '1 x' }])
     },
   )
+})
+
+/** Takes whatever is raised for an answer, and waits for a file, or to be stopped. */
+const STUBBORN = `
+import pathlib, tempfile, time
+from crew_runtime.run import current_run
+flag = pathlib.Path(tempfile.gettempdir(), "go")
+def run(inputs, context):
+    first = context.step("first", lambda: "never")
+    context.report("between")
+    while not (flag.exists() or current_run().channel.is_stopping): time.sleep(0.02)
+    try: return first + context.step("second", lambda: "never")
+    except BaseException as error: return f"caught {error!r}"
+`
+
+describe.skipIf(whyNot !== undefined)('a replay by a Python project', () => {
+  const answer = { kind: 'tool', path: ['crew', 'tool', 'first', '0'], result: { of: 'first' } }
+  const asked = { tool: 'first', arguments: {} }
+  const known = { ...answer, request_sha256: requestDigest(asked) }
+  const answers = [{ ...known, result: { ...known.result, result: 'Recorded.' } }]
+
+  it('ends at what the record does not answer, though the project takes each error', async () => {
+    const { url, home } = await start(STUBBORN)
+    writeFileSync(join(home, 'go'), '')
+    const made = await attempt(url, { kickoff: { replay: { answers } } })
+    const told = eventsOf(made).filter(({ type }) => !type.startsWith('task_'))
+    expect(told).toMatchObject([
+      { type: 'crew_started' },
+      { type: 'replay_answered', answer: 0 },
+      { type: 'between' },
+      { type: 'replay_diverged', kind: 'tool', name: 'second', request: { tool: 'second' } },
+      { type: 'failed', error: { code: 'replay_diverged' } },
+    ])
+  })
+
+  it('is handed over before its next answer when it is to stop', async () => {
+    const { url } = await start(STUBBORN)
+    const made = await attempt(url, {
+      kickoff: { replay: { answers } },
+      hear(line, worker) {
+        acknowledge(line, worker)
+        if (line.event?.type === 'other') worker.tell({ stop: true })
+      },
+    })
+    expect(typesOf(made)).not.toContain('replay_diverged')
+    expect(endOf(made)).toMatchObject({ type: 'handed_over' })
+  })
 })

@@ -56,6 +56,13 @@ async function verifyExample(port: number): Promise<string> {
   return (await verify(url)).stdout
 }
 
+const REPLAYS = '{"contract": 2, "name": "Small", "capabilities": ["journal", "replay"]}'
+/** Says of a step what it asks. */
+const withRequest: Faults['write'] = (event) => {
+  const request = { tool: event['name'], arguments: {} }
+  return `${JSON.stringify(event.type === 'step_started' ? { ...event, request } : event)}\n`
+}
+
 describe('npm run crew:verify', () => {
   it('finds nothing wrong with the runtime of the platform', async () => {
     const llmAt = ({ base_url }: ModelEndpoint) => createLlm({ baseUrl: base_url, timeoutMs: 9000 })
@@ -167,6 +174,12 @@ describe('npm run crew:verify', () => {
     ['has random keys', { keyOf: () => crypto.randomUUID() }, 'keys have to be the same'],
     ['has one key for all versions', { keyOf: (__, name) => name }, 'another version has to'],
     ['has one key for all steps', { keyOf: (version) => `v${version}` }, 'after it had finished'],
+    ['says that it replays, and runs anew', { description: REPLAYS }, 'has reported step_started'],
+    [
+      'says that it replays, and takes no answers',
+      { description: REPLAYS, write: withRequest },
+      'taken 0 of the 2 answers',
+    ],
     ['takes a stop for a failure', { failsToStop: true }, 'it failed with stopped: handed_over'],
   ])('says so of a crew with a journal that %s', async (_, faults, words) => {
     const { stdout, exitCode } = await verifySmall(faults)
