@@ -35,13 +35,24 @@ const isDue = (sql: Queryable) => sql`(
 export const hasDueReplays = (sql: Queryable) => sql`
   exists (select from replay_runs where ${isDue(sql)})`
 
-/** Takes runs that are to be performed again, of each replay in turn. */
+/**
+ * Takes runs that are to be performed again, of each replay in turn. A crew from a source has few
+ * places, which its own runs need: one look takes some for it, and the next ones wait for their
+ * end.
+ */
 export async function takeReplays(sql: Queryable, limit: number): Promise<TakenReplay[]> {
   const leases = JSON.stringify(LEASE_SECONDS)
   return sql<TakenReplay[]>`
-    with due as (
-      select replay_id, run_id from replay_runs
-      where ${isDue(sql)}
+    with busy as materialized (
+      select distinct p.deployment_id from replay_runs r join replays p on p.id = r.replay_id
+        join project_versions v on v.id = p.version_id
+      where r.state = 'running' and r.lease_expires_at >= now()
+        and v.definition -> 'agents' = '[]'),
+    due as (
+      select replay_id, run_id from replay_runs r
+      where ${isDue(sql)} and not exists (
+        select from replays p join busy b on b.deployment_id = p.deployment_id
+        where p.id = r.replay_id)
       order by position, replay_id limit ${limit} for update skip locked),
     taken as (
       update replay_runs r set state = 'running', attempt = attempt + 1,

@@ -46,7 +46,7 @@ import {
 } from '../../../../services/platform/crews/crew-variables.ts'
 import { createOwnAutomation } from '../../../../services/platform/crews/own-crews.ts'
 import { createVersion } from '../../../../services/platform/projects/project-versions.ts'
-import { takeReplays } from '../../../../services/platform/replays/replay-queue.ts'
+import { putBackReplay, takeReplays } from '../../../../services/platform/replays/replay-queue.ts'
 import { createReplay } from '../../../../services/platform/replays/replays.ts'
 import { takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { kickoff } from '../../../../services/platform/runs/runs.ts'
@@ -350,9 +350,10 @@ describe('the worker that looks after a crew', () => {
     const { sql } = database
     await bringOnline(automation, deployment.id)
     await startCrew(sql, automation)
-    const id = await kickoff(sql, { deploymentId: automation.id, inputs: {} })
+    const start = () => kickoff(sql, { deploymentId: automation.id, inputs: {} })
+    const ids = [await start(), await start(), await start()]
     await sql`update executions set status = 'completed', output = '', finished_at = now()
-      where id = ${id}`
+      where id = any (${ids}::uuid[])`
     const lease = await take(automation)
     const reason = 'It sleeps until the next run.'
     await report(lease, deployment.id, { state: 'Crew is Offline', reason, isAsleep: true })
@@ -360,16 +361,21 @@ describe('the worker that looks after a crew', () => {
     expect(await wakeSleepers(sql)).toBe(0)
     const [{ number }] = await sql<[{ number: number }]>`
       select number from project_versions where id = ${deployment.projectVersionId}`
-    const chosen = { last: 1, status: 'any', ofVersion: null, kickoffIds: [id] } as const
+    const chosen = { last: 1, status: 'any', ofVersion: null, kickoffIds: ids } as const
     const fields = { version: number, mode: 'offline', tokensMax: 0, createdBy: 'test' } as const
     const projectVersionId = deployment.projectVersionId
     await sql.begin((tx) =>
       createReplay(tx, { ...automation, projectVersionId }, { ...chosen, ...fields }),
     )
-    expect(await findDemand(sql, automation)).toMatchObject({ open: 1 })
+    expect(await findDemand(sql, automation)).toMatchObject({ open: 3 })
     expect(await wakeSleepers(sql)).toBe(1)
-    const [taken] = await takeReplays(sql, 1)
-    expect(taken).toMatchObject({ runId: id, isAsleep: true, runsVersionId: projectVersionId })
+    const taken = await takeReplays(sql, 2)
+    const asleep = { isAsleep: true, runsVersionId: projectVersionId }
+    expect(taken).toMatchObject([asleep, asleep])
+    // Its places are for its runs: no worker takes more meanwhile.
+    expect(await takeReplays(sql, 2)).toEqual([])
+    for (const each of taken) await putBackReplay(sql, each, 60)
+    expect(await takeReplays(sql, 2)).toHaveLength(1)
     await sql`delete from replays`
     expect(await findDemand(sql, automation)).toMatchObject({ open: 0 })
   })

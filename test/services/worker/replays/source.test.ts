@@ -91,13 +91,11 @@ const SECOND = ['second', expect.any(String), 'llm', expect.stringMatching(/^[0-
 describe.skipIf(whyNot !== undefined)('a replay of a crew from source', () => {
   it('is equal with the same version, and asks nobody', async () => {
     const version = await publish()
-    const ids = [await record(), await record()]
+    const ids = [await record(), ...(isLong ? [await record()] : [])]
     const before = stage.calls()
     const { runs, id: replayId } = await replay(version)
-    expect(runs.map(({ state, reason }) => [state, reason])).toEqual([
-      ['equal', null],
-      ['equal', null],
-    ])
+    const found = runs.map(({ state, reason }) => reason ?? state)
+    expect(found).toEqual(ids.map(() => 'equal'))
     expect(stage.calls()).toBe(before)
     for (const runId of ids) {
       const found = await findReplayedRun(sql, { replayId, runId })
@@ -163,7 +161,7 @@ describe.skipIf(whyNot !== undefined)('a replay of a crew from source', () => {
     await record()
     const before = stage.calls()
     const acts = ['look()', 'subprocess.run(["true"])', 'os.system("true")']
-    for (const between of few(acts, 2)) {
+    for (const between of few(acts, 1)) {
       const { runs } = await replay(await publish({ between }))
       const reason = expect.stringMatching(/^It failed: .*A replay asks nobody/)
       expect(runs).toMatchObject([{ state: 'different', step: null, reason }])
@@ -217,10 +215,18 @@ describe.skipIf(whyNot !== undefined)('a replay of a crew from source', () => {
   })
 })
 
+/** A run that has ended, of which no step is kept. */
+async function insertRun(): Promise<string> {
+  const [{ id }] = await sql<[{ id: string }]>`
+    insert into executions (deployment_id, inputs, status, output, finished_at)
+    values (${platform.automation.id}, '{}', 'completed', 'Once.', now()) returning id`
+  return id
+}
+
 describe.skipIf(whyNot !== undefined)('a new replay of a crew from source', () => {
   it('is refused for what is not deployed, for models to be asked, and for others', async () => {
     const old = await publish()
-    const id = await record()
+    const id = await insertRun()
     const version = await publish()
     await expect(stage.begin(old)).rejects.toThrow(`No crew of version ${old} is there`)
     await expect(stage.begin(version, { mode: 'live' })).rejects.toThrow(
@@ -236,7 +242,7 @@ describe.skipIf(whyNot !== undefined)('a new replay of a crew from source', () =
 
   it('says when its crew is replaced before it begins', async () => {
     const version = await publish()
-    await record()
+    await insertRun()
     await platform.stopServices()
     const { id: replayId } = await stage.begin(version)
     await publish()
