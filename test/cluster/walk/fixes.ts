@@ -105,8 +105,8 @@ interface Anything {
 
 /** What of an object is somebody's wish; when a Deployment was last restarted is not. */
 const wishOf = ({ kind, metadata, spec, data, rules }: Anything): string => {
-  const restarted = /"(kubectl\.kubernetes\.io\/restartedAt)":"[^"]*",?/g
-  const wish = JSON.stringify([spec, data, rules]).replaceAll(restarted, '')
+  const restarted = /,?"(kubectl\.kubernetes\.io\/restartedAt)":"[^"]*"/g
+  const wish = JSON.stringify([spec, data, rules]).replaceAll(restarted, '').replaceAll('{,', '{')
   const rest = wish.replaceAll('"annotations":{},', '')
   return `${metadata.namespace} ${kind} ${metadata.name} ${rest}`
 }
