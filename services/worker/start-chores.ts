@@ -1,5 +1,10 @@
 import type { PendingQuery, Row } from 'postgres'
-import { hasDueAlerts, lookAtAlerts } from '../platform/alerts/look-at-alerts.ts'
+import {
+  hasDueAlerts,
+  hasDueTraceAlerts,
+  lookAtAlerts,
+  lookAtTraceAlerts,
+} from '../platform/alerts/look-at-alerts.ts'
 import { hasDueBatches, queueBatches } from '../platform/batches/queue-batches.ts'
 import { hasDueReservations, releaseEnded } from '../platform/batches/reserve-batch.ts'
 import { closeAbandonedCalls, hasAbandonedCalls } from '../platform/budgets/budget-ledger.ts'
@@ -18,12 +23,14 @@ import { hasSweptContents, sweepContents } from '../platform/runs/run-contents.t
 import { giveUpLostRuns, hasLostRuns } from '../platform/runs/run-queue.ts'
 import { forgetKickoffKeys, hasExpiredKeys } from '../platform/runs/runs.ts'
 import { hasDueSchedules, runDueSchedules } from '../platform/schedules/run-schedules.ts'
+import type { CollectorPlace } from '../shared/collector-call.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
 import { keepTurning } from '../shared/keep-turning.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
 import type { Price } from '../shared/prices/price-table.ts'
+import { askMeasures } from './ask-measures.ts'
 import type { Tracing } from './run/run-trace.ts'
 
 /** Within half a second after each full ten seconds: schedules are due at full minutes. */
@@ -54,6 +61,8 @@ interface ChoreDeps {
   readonly tracing: Pick<Tracing, 'giveUp'>
   readonly prices: readonly Price[]
   readonly lanes: readonly Lane[]
+  /** Undefined: no trace is looked at. */
+  readonly collector: CollectorPlace | undefined
   readonly config: {
     readonly QUEUED_RUNS_MAX: number
     readonly SECRET_KEY_BASE: string
@@ -63,7 +72,7 @@ interface ChoreDeps {
 
 /** Lists what any worker does by the clock. */
 export function listChores(deps: ChoreDeps): readonly Chore[] {
-  const { sql, log, tracing, config, prices, lanes } = deps
+  const { sql, log, tracing, config, prices, lanes, collector } = deps
   const queue = createQueueRoom({ queuedRuns: config.QUEUED_RUNS_MAX })
   const chore = (name: string, isDue: Chore['isDue'], turn: Chore['turn']) => ({
     name,
@@ -75,6 +84,13 @@ export function listChores(deps: ChoreDeps): readonly Chore[] {
     chore('putting batches into the queue', hasDueBatches, () => queueBatches(sql, queue)),
     chore('releasing what batches reserved', hasDueReservations, () => releaseEnded(sql)),
     chore('looking at alerts', hasDueAlerts, () => lookAtAlerts(sql, { prices })),
+    ...(collector
+      ? [
+          chore('looking at alerts over traces', hasDueTraceAlerts, () =>
+            lookAtTraceAlerts(sql, { measure: askMeasures(collector) }),
+          ),
+        ]
+      : []),
     chore('lining up runs to score', hasDueScoreRules, () => lineUpScores(sql)),
     chore('comparing versions', hasDueReleases, () => watchReleases(sql, prices)),
     chore('deciding what waited too long', hasExpiredApprovals, () => expireApprovals(sql)),

@@ -19,6 +19,7 @@ import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { openDatabasePing } from '../shared/postgres/ping.ts'
+import type { CollectorPlace } from '../shared/collector-call.ts'
 import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
@@ -112,7 +113,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   const texts = openTextRelay({ sql, log })
   const crews = { ...crewAccess(config), handFiles: createFileHandover(sql) }
-  const work = { config, source, log, sql, queue, journals, prices, tracing, metrics, stops, texts }
+  const collector = findCollector(config)
+  const parts = { queue, journals, prices, tracing, metrics, stops, texts, collector }
+  const work = { config, source, log, sql, ...parts }
   const channel = `queue_${randomUUID()}`
   loop = startWork({ ...work, crews, channel })
   const beside = startBeside({ ...work, crews })
@@ -139,7 +142,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
 }
 
 /** Starts what a worker does beside its runs. */
-function startBeside({ config, source, log, sql, metrics, crews, prices }: Work) {
+function startBeside({ config, source, log, sql, metrics, crews, prices, collector }: Work) {
   const retention = startRetentions({ config, log, sql, onExpired: metrics.expired })
   const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
@@ -147,9 +150,6 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
   const replays = startReplays({ sql, log, prices, ...models, ...crews })
   const evaluations = startEvaluations({ sql, log, prices, ...models, ...crews })
   const scores = startScores({ sql, log, prices, ...models, ...crews })
-  const { COLLECTOR_URL: collectorUrl, COLLECTOR_JWT_SECRET: secret } = config
-  const collector =
-    collectorUrl && secret ? { collectorUrl, secret, service: 'worker' as const } : undefined
   const ofTraces = startTraceScores({ sql, log, prices, collector, ...models, ...crews })
   const erasures = startErasures({ config, log, sql })
   const forwards = startForwarding({ config, sql, log, onForwarded: metrics.forwarded })
@@ -174,6 +174,12 @@ function startBeside({ config, source, log, sql, metrics, crews, prices }: Work)
 }
 
 /** How crews are called. */
+const findCollector = ({
+  COLLECTOR_URL: collectorUrl,
+  COLLECTOR_JWT_SECRET: secret,
+}: WorkerConfig): CollectorPlace | undefined =>
+  collectorUrl && secret ? { collectorUrl, secret, service: 'worker' } : undefined
+
 const crewAccess = (config: WorkerConfig) => ({
   secretKeyBase: config.SECRET_KEY_BASE,
   previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
@@ -243,6 +249,7 @@ interface Work {
   readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
+  readonly collector: CollectorPlace | undefined
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
   readonly texts: TextRelay

@@ -1,13 +1,10 @@
 import type { Hono } from 'hono'
 import * as v from 'valibot'
-import { describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
-import { readJson } from '../../shared/http/json-body.ts'
 import type { Eraser } from '../store/erasures/erase-trace.ts'
 import type { ReadEnv } from './admit-read.ts'
-import { isTraceId, readTraceId, requireNoParameters } from './read-query.ts'
+import { isTraceId, readBody, readTraceId, requireNoParameters } from './read-query.ts'
 
-const BODY_BYTES_MAX = 1 << 20
 const TRACES_MAX = 1000
 const NO_STORE = { 'cache-control': 'no-store' }
 
@@ -81,15 +78,6 @@ export function addErasing(app: Hono<ReadEnv>, { eraser }: { readonly eraser: Er
     const lifted = await eraser.lift(hold)
     return c.json({ organization, hold_id: hold.holdId, traces: lifted }, 200, NO_STORE)
   })
-}
-
-async function readBody<Schema extends v.GenericSchema>(
-  request: Request,
-  schema: Schema,
-): Promise<v.InferOutput<Schema>> {
-  const result = v.safeParse(schema, await readJson(request, BODY_BYTES_MAX))
-  if (result.success) return result.output
-  throw new AppError('invalid_request', `${describeIssue(result.issues[0], 'The body')}.`)
 }
 
 function readHoldId(given: string): string {

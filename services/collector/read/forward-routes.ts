@@ -1,9 +1,7 @@
 import type { Hono } from 'hono'
 import * as v from 'valibot'
-import { describeIssue } from '../../shared/describe-issue.ts'
 import { integer } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
-import { readJson } from '../../shared/http/json-body.ts'
 import { isOrganizationName } from '../../shared/organization-name.ts'
 import { MEDIA_TYPE } from '../otlp/answer.ts'
 import type { Forwarding } from '../store/forwarding.ts'
@@ -15,9 +13,8 @@ import {
   toForwardCursor,
 } from './forward-page.ts'
 import { isInt8 } from './span-cursor.ts'
-import { readParameters, requireNoParameters } from './read-query.ts'
+import { readBody, readParameters, requireNoParameters } from './read-query.ts'
 
-const BODY_BYTES_MAX = 1 << 20
 const SPANS_MAX = 1000
 const ORGANIZATIONS_MAX = 10_000
 const SERVICES_MAX = 10
@@ -78,10 +75,7 @@ export function addForwarding(
     if (c.var.reader.organization !== undefined) {
       throw new AppError('forbidden', 'A token of an organization may not say what is forwarded.')
     }
-    const read = v.safeParse(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
-    if (!read.success)
-      throw new AppError('invalid_request', `${describeIssue(read.issues[0], 'The body')}.`)
-    const { needed } = read.output
+    const { needed } = await readBody(c.req.raw, declaration)
     await forwarding.declare(needed)
     return c.json({ organizations: needed.length }, 200, { 'cache-control': 'no-store' })
   })

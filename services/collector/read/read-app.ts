@@ -111,14 +111,14 @@ const warm = async (reader: AnswerReader, traceId: string): Promise<void> => {
 const PLACES =
   `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
   '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
-  '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail, /api/prices, /api/mentions, ' +
-  '/api/forwarding, /api/holds/<id> and /api/revoked-tokens/<id>.'
+  '/api/traces/<trace id>/spans/<span id>, /api/traces/measures, /api/export, /api/tail, ' +
+  '/api/prices, /api/mentions, /api/forwarding, /api/holds/<id> and /api/revoked-tokens/<id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError(
     'method_not_allowed',
-    'Only GET is allowed, DELETE for a trace, POST and DELETE for mentions, PUT and DELETE for a ' +
-      'hold, and PUT for prices, forwarding and a revoked token.',
+    'Only GET is allowed, DELETE for a trace, POST for measures, POST and DELETE for mentions, ' +
+      'PUT and DELETE for a hold, and PUT for prices, forwarding and a revoked token.',
     {
       headers: { allow: 'GET' },
     },

@@ -6,6 +6,7 @@ export type ReadView =
   | 'list'
   | 'histogram'
   | 'totals'
+  | 'measures'
   | 'usage'
   | 'sessions'
   | 'summary'

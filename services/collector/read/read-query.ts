@@ -1,5 +1,7 @@
 import * as v from 'valibot'
+import { describeIssue } from '../../shared/describe-issue.ts'
 import { integer } from '../../shared/env.ts'
+import { readJson } from '../../shared/http/json-body.ts'
 import { oneOf } from '../../shared/schemas.ts'
 import { isOrganizationName } from '../../shared/organization-name.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -9,6 +11,7 @@ import { MAX_SKELETON_SPANS, readSkeletonCursor } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
 
 const MAX_TEXT = 512
+const BODY_BYTES_MAX = 1 << 20
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
 /** A text of a parameter. */
@@ -163,6 +166,16 @@ export function readParameters<Schema extends Parameters>(
   const [issue] = result.issues
   const name = v.getDotPath(issue) ?? ''
   throw invalid(name, `${name} ${issue.message} (given: ${quote(parameters.get(name) ?? '')}).`)
+}
+
+/** Reads a body of JSON. Raises `invalid_request` that names what is wrong. */
+export async function readBody<Schema extends v.GenericSchema>(
+  request: Request,
+  schema: Schema,
+): Promise<v.InferOutput<Schema>> {
+  const result = v.safeParse(schema, await readJson(request, BODY_BYTES_MAX))
+  if (result.success) return result.output
+  throw new AppError('invalid_request', `${describeIssue(result.issues[0], 'The body')}.`)
 }
 
 const SHOWN_MAX = 100

@@ -2,6 +2,7 @@ import { isUuid } from '../automations/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { readTraceQuery } from '../../shared/trace-answers/measures.ts'
 import { readRunQuery } from '../runs/run-terms.ts'
 import { WATCHES } from './watches.ts'
 import type { Watched } from './watches.ts'
@@ -24,7 +25,7 @@ export interface AlertFields {
   readonly automation: string | null
   readonly deploymentId: number | null
   readonly windowMinutes: number
-  /** The runs that count, in the language of query boxes; empty: all. */
+  /** The runs, or traces, that count, in the language of query boxes; empty: all. */
   readonly filter: string
   /** It fires at this value or a higher one, in the unit of what it watches. */
   readonly threshold: number
@@ -32,13 +33,13 @@ export interface AlertFields {
   readonly resolvesBelow: number | null
   /** For so long the value has to be there before it fires. */
   readonly forMinutes: number
-  /** The runs without which it says nothing. */
+  /** The runs, or traces, without which it says nothing. */
   readonly minimum: number
   /** Addresses of members. */
   readonly mail: readonly string[]
 }
 
-/** A rule over the runs of an organization, and what the last look at it found. */
+/** A rule over the runs or traces of an organization, and what the last look at it found. */
 export interface Alert extends AlertFields {
   readonly id: string
   readonly organizationId: number
@@ -106,20 +107,30 @@ export async function readAlert(
         ? `"${stranger.slice(0, 100)}" is not the address of a member of your organization.`
         : resolvesBelow !== null && resolvesBelow > threshold
           ? 'It must be resolved below a value that is not above the one at which it fires.'
-          : (filterProblem(watches, filter) ??
+          : (tracesProblem(watches, automation) ??
+            filterProblem(watches, filter) ??
             unitProblem(WATCHES[watches].unit, [threshold, resolvesBelow ?? threshold]))
   if (problem !== undefined) throw new AppError('unprocessable', problem)
   return { ...fields, filter, deploymentId, mail }
 }
 
+const tracesProblem = (watches: Watched, automation: string | null): string | undefined =>
+  automation === null || WATCHES[watches].of !== 'traces'
+    ? undefined
+    : 'Traces of other programs are of no automation: leave it out, and filter them by service.'
+
 /** Looks over windows of time, so that days are no part of it, nor texts of so many runs. */
 function filterProblem(watches: Watched, filter: string): string | undefined {
   if (filter === '') return undefined
-  if (!WATCHES[watches].isOfRuns) return 'What it watches is not of runs, and takes no filter.'
-  const { terms, text, problem } = readRunQuery(filter)
+  const { of } = WATCHES[watches]
+  if (of === 'rest') return 'What it watches is not of runs, and takes no filter.'
+  if (watches === 'trace_failed_scores') {
+    return 'What it watches takes no filter: the rule by which traces are scored has a service.'
+  }
+  const { terms, text, problem } = of === 'runs' ? readRunQuery(filter) : readTraceQuery(filter)
   if (problem !== undefined) return `The filter is not valid: ${problem}.`
   if (text !== '') return `The filter must have keys only, not the text "${text.slice(0, 100)}".`
-  return (terms.since ?? terms.until) === undefined
+  return !('since' in terms || 'until' in terms) || (terms.since ?? terms.until) === undefined
     ? undefined
     : 'The filter must not have days: an alert looks back over its window.'
 }
@@ -199,7 +210,7 @@ export async function silenceAlert(sql: Queryable, { id }: AlertKey, hours: numb
     where id = ${id}`
 }
 
-/** A change of the state of an alert, with the worst runs. */
+/** A change of the state of an alert, with the worst runs or traces. */
 export interface AlertChange {
   readonly id: string
   readonly state: AlertState
@@ -208,14 +219,13 @@ export interface AlertChange {
   readonly samples: number
   readonly watches: Watched
   readonly threshold: number
-  readonly runs: readonly AlertRun[]
+  readonly runs: readonly AlertExample[]
 }
 
-/** A run that an alert names. */
-export interface AlertRun {
-  readonly kickoff_id: string
-  readonly automation_id: string
-}
+/** A run, or a trace of another program, that an alert names. */
+export type AlertExample =
+  | { readonly kickoff_id: string; readonly automation_id: string }
+  | { readonly trace_id: string; readonly kickoff_id?: never; readonly automation_id?: never }
 
 const CHANGES_SHOWN = 50
 

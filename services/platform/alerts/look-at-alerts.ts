@@ -4,13 +4,16 @@ import type { Database, Queryable, Transaction } from '../../shared/postgres/dat
 import type { Price } from '../../shared/prices/price-table.ts'
 import type { Alert } from './alerts.ts'
 import { listWorstRuns, measureAlerts } from './measure-alerts.ts'
+import { listWorstTraces, measureTraceAlerts } from './measure-trace-alerts.ts'
+import type { MeasureTraces } from './measure-trace-alerts.ts'
 import { nextStanding } from './next-standing.ts'
 import type { Found, Standing } from './next-standing.ts'
 import { priceRuns } from './run-costs.ts'
-import { WATCHES, withUnit } from './watches.ts'
+import { WATCHED, WATCHES, withUnit } from './watches.ts'
 
-/** Any number that nothing else locks: one worker at a time looks. */
+/** Any numbers that nothing else locks: one worker at a time looks. */
 const LOCK = 7_310_452_153
+const TRACES_LOCK = 7_310_452_154
 /** The shortest time between two looks at a rule; a long window is looked at less often. */
 const STEP_SECONDS = 60
 const LOOKS_PER_WINDOW = 96
@@ -18,12 +21,32 @@ const LOOKS_PER_WINDOW = 96
 const CHANGES_MAX = 20
 const NOTHING: Found = { value: null, samples: 0 }
 
-type Rule = 'watches' | 'filter' | 'threshold' | 'resolvesBelow' | 'forMinutes' | 'minimum'
+type Rule =
+  | 'watches'
+  | 'organizationId'
+  | 'windowMinutes'
+  | 'filter'
+  | 'threshold'
+  | 'resolvesBelow'
+  | 'forMinutes'
+  | 'minimum'
 
 interface DueAlert extends Standing, Pick<Alert, 'id' | 'name' | Rule> {
   readonly revision: number
   readonly automationId: string | null
 }
+
+/** A part of the alerts, which is looked at by itself. */
+interface Part {
+  readonly lock: number
+  readonly isOfTraces: boolean
+  /** Returns what was found by the ids of alerts, or how much was done before that can be. */
+  measure(tx: Transaction, due: readonly DueAlert[], at: Date): Promise<Measured>
+  listWorst(tx: Transaction, alerts: readonly DueAlert[], at: Date): Promise<Worst>
+}
+
+type Measured = ReadonlyMap<string, Found> | number
+type Worst = ReadonlyMap<string, unknown>
 
 /**
  * Looks at the alerts for which it is time, and tells people and webhooks of those whose state
@@ -38,22 +61,48 @@ export async function lookAtAlerts(
     at = null,
   }: { readonly prices?: readonly Price[]; readonly at?: Date | null } = {},
 ): Promise<number> {
+  return lookAt(sql, at, {
+    lock: LOCK,
+    isOfTraces: false,
+    async measure(tx, due, now) {
+      const { priced, isAll } = await priceRuns(tx, due, { prices, at: now })
+      return isAll ? measureAlerts(tx, due, now) : priced
+    },
+    listWorst: listWorstRuns,
+  })
+}
+
+/**
+ * Looks at those over traces that other programs sent, as `lookAtAlerts` does at the others: a
+ * collector that does not answer holds up no other alert. Raises what `measure` raises.
+ */
+export const lookAtTraceAlerts = (
+  sql: Database,
+  { measure, at = null }: { readonly measure: MeasureTraces; readonly at?: Date | null },
+): Promise<number> =>
+  lookAt(sql, at, {
+    lock: TRACES_LOCK,
+    isOfTraces: true,
+    measure: (tx, due, now) => measureTraceAlerts(tx, due, { measure, at: now }),
+    listWorst: (tx, alerts, now) => listWorstTraces(tx, alerts, { measure, at: now }),
+  })
+
+function lookAt(sql: Database, at: Date | null, part: Part): Promise<number> {
   return sql.begin(async (tx) => {
     const [{ isOurs, now }] = await tx<[{ isOurs: boolean; now: Date }]>`
-      select pg_try_advisory_xact_lock(${LOCK}) as is_ours,
+      select pg_try_advisory_xact_lock(${part.lock}) as is_ours,
         coalesce(${at}::timestamptz, now()) as now`
-    const due = isOurs ? await listDue(tx, now) : []
+    const due = isOurs ? await listDue(tx, part, now) : []
     if (due.length === 0) return 0
-    const { priced, isAll } = await priceRuns(tx, due, { prices, at: now })
-    if (!isAll) return priced
-    const found = await measureAlerts(tx, due, now)
+    const found = await part.measure(tx, due, now)
+    if (typeof found === 'number') return found
     const looks = due.map((alert) => {
       const seen = found.get(alert.id) ?? NOTHING
       return { alert, seen, next: nextStanding(alert, alert, { ...seen, at: now }) }
     })
     const same = looks.filter(({ alert, next }) => alert.state === next.state)
     const changed = looks.filter(({ alert, next }) => alert.state !== next.state)
-    const told = await withMessages(tx, now, changed.slice(0, CHANGES_MAX))
+    const told = await withMessages(tx, { part, at: now }, changed.slice(0, CHANGES_MAX))
     await keepLooks(tx, now, [...same, ...told])
     return told.length
   })
@@ -69,15 +118,28 @@ const steps = (sql: Queryable) => sql`
   cross join lateral (
     select greatest(${STEP_SECONDS}, a.window_minutes * 60 / ${LOOKS_PER_WINDOW}) as seconds) step`
 
-/** Holds while it is time to look at an alert. */
-export const hasDueAlerts = (sql: Queryable) => sql`
-  exists (select from alerts a ${steps(sql)} where ${isDue(sql, sql`now()`)})`
+const OF_TRACES = WATCHED.filter((name) => WATCHES[name].of === 'traces')
 
-const listDue = (tx: Transaction, at: Date) => tx<DueAlert[]>`
-  select a.id, a.name, a.watches, a.filter, a.threshold, a.resolves_below, a.for_minutes,
-    a.minimum, a.state, a.breached_since, a.revision, d.automation_id
+const isOfPart = (sql: Queryable, { isOfTraces }: Pick<Part, 'isOfTraces'>) => sql`
+  (a.watches in ${sql(OF_TRACES)}) = ${isOfTraces}`
+
+const hasDue = (sql: Queryable, part: Pick<Part, 'isOfTraces'>) => sql`
+  exists (
+    select from alerts a ${steps(sql)}
+    where ${isDue(sql, sql`now()`)} and ${isOfPart(sql, part)})`
+
+/** Holds while it is time to look at an alert that is not over traces. */
+export const hasDueAlerts = (sql: Queryable) => hasDue(sql, { isOfTraces: false })
+
+/** Holds while it is time to look at one over traces. */
+export const hasDueTraceAlerts = (sql: Queryable) => hasDue(sql, { isOfTraces: true })
+
+const listDue = (tx: Transaction, part: Part, at: Date) => tx<DueAlert[]>`
+  select a.id, a.organization_id, a.name, a.watches, a.window_minutes, a.filter,
+    a.threshold, a.resolves_below, a.for_minutes, a.minimum, a.state, a.breached_since, a.revision,
+    d.automation_id
   from alerts a left join deployments d on d.id = a.deployment_id ${steps(tx)}
-  where ${isDue(tx, tx`${at}::timestamptz`)}`
+  where ${isDue(tx, tx`${at}::timestamptz`)} and ${isOfPart(tx, part)}`
 
 interface Look {
   readonly alert: DueAlert
@@ -85,9 +147,13 @@ interface Look {
   readonly next: Standing
 }
 
-async function withMessages(tx: Transaction, at: Date, looks: readonly Look[]) {
+async function withMessages(
+  tx: Transaction,
+  { part, at }: { readonly part: Part; readonly at: Date },
+  looks: readonly Look[],
+) {
   if (looks.length === 0) return []
-  const worst = await listWorstRuns(
+  const worst = await part.listWorst(
     tx,
     looks.map(({ alert }) => alert),
     at,
@@ -99,7 +165,8 @@ async function withMessages(tx: Transaction, at: Date, looks: readonly Look[]) {
 }
 
 /** Returns the message of a webhook: with a text, for those who show no more. */
-function messageOf({ alert, seen, next }: Look, runs: unknown, at: Date) {
+function messageOf({ alert, seen, next }: Look, worst: unknown, at: Date) {
+  const isOfTraces = WATCHES[alert.watches].of === 'traces'
   const { name, watches, threshold } = alert
   const value = seen.value ?? 0
   const isFiring = next.state === 'firing'
@@ -117,7 +184,7 @@ function messageOf({ alert, seen, next }: Look, runs: unknown, at: Date) {
       threshold,
       samples: seen.samples,
       text: `${isFiring ? 'Firing' : 'Resolved'}: ${name}. ${WATCHES[watches].label}: ${found}.`,
-      runs,
+      ...(isOfTraces ? { runs: [], traces: worst } : { runs: worst }),
     },
   }
 }

@@ -160,7 +160,8 @@ const counts = (tx: Transaction, terms: Fragment, automation: Fragment) => tx`($
     where c.run_id = e.id) >= (${terms} ->> 'minCostUsd')::float8, false))
   and ${runMatches(tx, terms)}))`
 
-const MEASURES: Readonly<Record<Watched, Measure>> = {
+/** Those over traces have another file. */
+const MEASURES: Readonly<Partial<Record<Watched, Measure>>> = {
   failure_share: measureRuns,
   duration_median: measureRuns,
   duration_p95: measureRuns,
@@ -197,6 +198,7 @@ export async function measureAlerts(
 ): Promise<ReadonlyMap<string, Found>> {
   const found = new Map<string, Found>()
   for (const measure of new Set(due.map(({ watches }) => MEASURES[watches]))) {
+    if (!measure) continue
     const of = due.filter(({ watches }) => MEASURES[watches] === measure)
     const rows = await measure(tx, { ids: of.map(({ id }) => id), filters: filtersOf(of), at })
     for (const { id, ...rest } of rows) found.set(id, rest)

@@ -17,14 +17,14 @@ export interface Standing extends Pick<Alert, 'state'> {
 type Rule = Pick<Alert, 'watches' | 'threshold' | 'resolvesBelow' | 'forMinutes' | 'minimum'>
 
 /**
- * Returns the state of an alert after a look. With fewer runs than its minimum it stays as it is;
- * with none it is resolved. Between the two thresholds one that fires goes on firing.
+ * Returns the state of an alert after a look. With fewer runs, or traces, than its minimum it stays
+ * as it is; with none it is resolved. Between the two thresholds one that fires goes on firing.
  */
 export function nextStanding(rule: Rule, before: Standing, look: Found & { at: Date }): Standing {
   const { value, samples, at } = look
   const rests = { state: before.state, breachedSince: null }
   if (value === null) return { state: 'ok', breachedSince: null }
-  if (WATCHES[rule.watches].isOfRuns && samples < rule.minimum) return rests
+  if (WATCHES[rule.watches].of !== 'rest' && samples < rule.minimum) return rests
   if (before.state === 'firing') {
     return value < (rule.resolvesBelow ?? rule.threshold) ? { ...rests, state: 'ok' } : rests
   }

@@ -1,21 +1,40 @@
-/** What an alert watches: its name for people, its unit, and whether it is of runs that ended. */
+/**
+ * What an alert watches: its name for people, its unit, and whether it is of runs that ended, or of
+ * traces that other programs sent.
+ */
 export const WATCHES = {
-  failure_share: { label: 'Share of failed runs', unit: '%', isOfRuns: true },
-  duration_median: { label: 'Median time of runs', unit: 's', isOfRuns: true },
-  duration_p95: { label: '95th percentile of the time of runs', unit: 's', isOfRuns: true },
-  tokens_per_run: { label: 'Tokens of a run, on average', unit: 'tokens', isOfRuns: true },
-  tokens_total: { label: 'Tokens of all runs', unit: 'tokens', isOfRuns: true },
-  cost_per_run: { label: 'Cost of a run, on average', unit: 'USD', isOfRuns: true },
-  cost_total: { label: 'Cost of all runs', unit: 'USD', isOfRuns: true },
-  bad_ratings: { label: 'Share of rated runs that are bad', unit: '%', isOfRuns: true },
-  failed_scores: { label: 'Share of scored runs that fail a check', unit: '%', isOfRuns: true },
-  budget_spent: { label: 'Share of a daily or monthly budget', unit: '%', isOfRuns: false },
-  approvals_waiting: { label: 'Approvals that wait', unit: 'approvals', isOfRuns: false },
-  approval_age: { label: 'Age of the oldest approval', unit: 'minutes', isOfRuns: false },
+  failure_share: { label: 'Share of failed runs', unit: '%', of: 'runs' },
+  duration_median: { label: 'Median time of runs', unit: 's', of: 'runs' },
+  duration_p95: { label: '95th percentile of the time of runs', unit: 's', of: 'runs' },
+  tokens_per_run: { label: 'Tokens of a run, on average', unit: 'tokens', of: 'runs' },
+  tokens_total: { label: 'Tokens of all runs', unit: 'tokens', of: 'runs' },
+  cost_per_run: { label: 'Cost of a run, on average', unit: 'USD', of: 'runs' },
+  cost_total: { label: 'Cost of all runs', unit: 'USD', of: 'runs' },
+  bad_ratings: { label: 'Share of rated runs that are bad', unit: '%', of: 'runs' },
+  failed_scores: { label: 'Share of scored runs that fail a check', unit: '%', of: 'runs' },
+  trace_failure_share: { label: 'Share of failed traces', unit: '%', of: 'traces' },
+  trace_duration_median: { label: 'Median time of traces', unit: 's', of: 'traces' },
+  trace_duration_p95: {
+    label: '95th percentile of the time of traces',
+    unit: 's',
+    of: 'traces',
+  },
+  tokens_per_trace: { label: 'Tokens of a trace, on average', unit: 'tokens', of: 'traces' },
+  trace_tokens_total: { label: 'Tokens of all traces', unit: 'tokens', of: 'traces' },
+  cost_per_trace: { label: 'Cost of a trace, on average', unit: 'USD', of: 'traces' },
+  trace_cost_total: { label: 'Cost of all traces', unit: 'USD', of: 'traces' },
+  trace_failed_scores: {
+    label: 'Share of scored traces that fail a check',
+    unit: '%',
+    of: 'traces',
+  },
+  budget_spent: { label: 'Share of a daily or monthly budget', unit: '%', of: 'rest' },
+  approvals_waiting: { label: 'Approvals that wait', unit: 'approvals', of: 'rest' },
+  approval_age: { label: 'Age of the oldest approval', unit: 'minutes', of: 'rest' },
   schedules_idle: {
     label: 'Schedules that started nothing',
     unit: 'schedules',
-    isOfRuns: false,
+    of: 'rest',
   },
 } as const
 

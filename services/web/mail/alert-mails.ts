@@ -4,7 +4,7 @@ import { WATCHES, withUnit } from '../../platform/alerts/watches.ts'
 import { toError } from '../../shared/errors.ts'
 import { keepTurning } from '../../shared/keep-turning.ts'
 import type { WebDeps } from '../context.ts'
-import { runPath } from '../console/frame/addresses.ts'
+import { examplePath } from '../console/frame/addresses.ts'
 import { versionPath } from '../console/projects/own-project.ts'
 import type { Mailer } from './mailer.ts'
 
@@ -46,15 +46,13 @@ export async function sendAlertMails({ sql, mailer, baseUrl }: MailDeps): Promis
 function textOf(mail: Omit<AlertMail, 'to'>, baseUrl: string) {
   const { organization, at, runs } = mail
   const { subject, said, path } = subjectOf(mail)
-  const links = runs.map(
-    ({ kickoff_id: id, automation_id: automationId }) =>
-      baseUrl + runPath({ automationId }, { id }),
-  )
+  const links = runs.map((each) => baseUrl + examplePath(each))
+  const isOfTraces = runs.some((each) => 'trace_id' in each)
   const lines = [
     ...said,
     `Organization ${organization}, ${at.toISOString()}.`,
     baseUrl + path,
-    ...(links.length > 0 ? ['', 'The worst runs:', ...links] : []),
+    ...(links.length > 0 ? ['', `The worst ${isOfTraces ? 'traces' : 'runs'}:`, ...links] : []),
   ]
   return { subject, text: `${lines.join('\n')}\n` }
 }

@@ -68,12 +68,12 @@ const fields = {
   }),
   automation: field(v.optional(v.nullable(v.string('must be a text')), null), {
     label: 'Of the automation',
-    hint: 'Its slug; none: of all automations of the organization together',
+    hint: 'Its slug; none: of all together, and for traces that other programs send',
     control: text({ max: 200, isMono: true, isOptional: true }),
   }),
   window: field(v.optional(oneOf(WINDOW_NAMES), '1h'), {
     label: 'Looks back over',
-    hint: 'The runs that ended in it',
+    hint: 'The runs or traces that ended in it',
     control: choice({
       '5m': '5 minutes',
       '15m': '15 minutes',
@@ -85,7 +85,7 @@ const fields = {
   }),
   filter: field(v.optional(v.pipe(v.string('must be a text'), v.maxLength(FILTER_MAX)), ''), {
     label: 'Only runs with',
-    hint: 'As in the query box of runs: model:gpt* cost>0.1 trigger:schedule; empty: all runs',
+    hint: 'As in the query boxes: model:gpt* cost>0.1, of runs trigger:event, of traces service:shop',
     control: text({ max: FILTER_MAX, isMono: true, isOptional: true }),
   }),
   threshold: field(amount, {
@@ -107,8 +107,8 @@ const fields = {
     example: 5,
   }),
   minimum: field(v.optional(whole(1, RUNS_MAX), 1), {
-    label: 'Runs at the least',
-    hint: 'With fewer runs it says nothing. Budgets, approvals and schedules need none.',
+    label: 'Runs or traces at the least',
+    hint: 'With fewer it says nothing. Budgets, approvals and schedules need none.',
     control: number({ max: RUNS_MAX }),
     example: 10,
   }),
@@ -143,7 +143,7 @@ const values = (alert: AlertFields): Values<typeof fields> => ({
   mail: [...alert.mail],
 })
 
-/** Rules over runs, which say when people and webhooks are told. */
+/** Rules over runs and traces, which say when people and webhooks are told. */
 export const alerts = resource<Organization, AlertFields, Alert, typeof fields>({
   kind: 'alert',
   id: 'uuid',
@@ -155,7 +155,7 @@ export const alerts = resource<Organization, AlertFields, Alert, typeof fields>(
     state: { ...string, enum: ['ok', 'firing'] },
     changed_at: say(perhapsMoment, 'When the state became what it is; null: never.'),
     value: say(nullable('number'), 'Of the last look; null: there was nothing to measure.'),
-    samples: say(integer, 'How many runs, or others, the value is made of.'),
+    samples: say(integer, 'How many runs, traces or others the value is made of.'),
     looked_at: perhapsMoment,
     silenced_until: say(perhapsMoment, 'Until then its state stays as it is; null: it is not.'),
   }),
@@ -193,7 +193,8 @@ export const alerts = resource<Organization, AlertFields, Alert, typeof fields>(
     },
   },
   words: {
-    about: 'An alert watches runs, and sends mails and webhooks when a value is too high.',
+    about:
+      'An alert watches runs or traces, and sends mails and webhooks when a value is too high.',
     icon: 'alert',
     form: 'Rule',
     saved: 'The alert is saved. It is looked at within a minute.',

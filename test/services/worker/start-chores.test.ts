@@ -34,7 +34,8 @@ function openChores(more: readonly Lane[] = []) {
     wake: () => void woken.push(isDue.name),
   }))
   const lanes = [...known, ...more]
-  const deps = { sql, log: silent, tracing: noTracing, prices: [], lanes, config }
+  const collector = { collectorUrl: 'http://127.0.0.1:9', secret: 's' }
+  const deps = { sql, log: silent, tracing: noTracing, prices: [], lanes, config, collector }
   const chores = startChores(sql, listChores(deps), silent)
   const close = async () => {
     await chores.stop()

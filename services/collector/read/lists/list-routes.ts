@@ -1,11 +1,15 @@
 import type { Hono } from 'hono'
+import { AppError } from '../../../shared/errors.ts'
+import { traceQuestions } from '../../../shared/trace-answers/measures.ts'
 import type { ReadEnv } from '../admit-read.ts'
 import type { ReadView } from '../read-metrics.ts'
 import type { Reader } from '../reader.ts'
+import { readBody, requireNoParameters } from '../read-query.ts'
 import { countByTime, readHistogramQuery } from './histogram.ts'
 import { listSessions, readSessionQuery } from './sessions.ts'
 import { withQuery } from './trace-filter.ts'
 import { listTraces, readListQuery } from './trace-list.ts'
+import { measureTraces } from './trace-measures.ts'
 import { readTotalsQuery, totalGroups, totalTraces } from './trace-totals.ts'
 import { readUsageQuery, sumUsage } from './usage-totals.ts'
 
@@ -59,4 +63,16 @@ export function addListRoutes(app: Hono<ReadEnv>): void {
       return c.json(body, 200, { 'cache-control': 'no-store' })
     })
   }
+  app.post('/traces/measures', async (c) => {
+    c.set('view', 'measures')
+    requireNoParameters(new URL(c.req.url).searchParams)
+    const { questions, at } = await readBody(c.req.raw, traceQuestions)
+    const { reader } = c.var
+    const { organization: own } = reader
+    if (own !== undefined && questions.some(({ organization }) => organization !== own)) {
+      throw new AppError('forbidden', 'A token of an organization measures its own traces alone.')
+    }
+    const measures = await measureTraces(reader, questions, at)
+    return c.json({ measures }, 200, { 'cache-control': 'no-store' })
+  })
 }

@@ -1,14 +1,14 @@
 import { html } from 'hono/html'
 import { listAlertChanges } from '../../../platform/alerts/alerts.ts'
-import type { Alert, AlertChange, AlertRun } from '../../../platform/alerts/alerts.ts'
+import type { Alert, AlertChange, AlertExample } from '../../../platform/alerts/alerts.ts'
 import { withUnit } from '../../../platform/alerts/watches.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { runPath } from '../frame/addresses.ts'
+import { examplePath } from '../frame/addresses.ts'
 import { shortId } from '../frame/format.ts'
 import { emptyState, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
-/** The last changes of the state of an alert, each with its worst runs. */
+/** The last changes of the state of an alert, each with its worst runs or traces. */
 export async function changesSection({
   sql,
   row,
@@ -40,7 +40,7 @@ const table = (changes: readonly AlertChange[]): Html =>
       <tr>
         <th scope="col">State</th>
         <th scope="col">Value</th>
-        <th scope="col">Worst runs</th>
+        <th scope="col">Worst</th>
         <th scope="col">When</th>
       </tr>
     </thead>
@@ -53,15 +53,15 @@ const table = (changes: readonly AlertChange[]): Html =>
               ${withUnit(watches, value)}
               <span class="sub">fires at ${withUnit(watches, threshold)}</span>
             </td>
-            <td>${runs.length > 0 ? runs.map(runLink) : '–'}</td>
+            <td>${runs.length > 0 ? runs.map(exampleLink) : '–'}</td>
             <td>${time(at)}</td>
           </tr>`,
       )}
     </tbody>
   </table>`
 
-/** Of a run that may be deleted meanwhile. */
-const runLink = ({ kickoff_id: id, automation_id: automationId }: AlertRun): Html =>
-  html`<a class="mono" href="${runPath({ automationId }, { id })}" title="${id}"
-    >${shortId(id)}</a
-  > `
+/** Of one that may be deleted meanwhile. */
+function exampleLink(example: AlertExample): Html {
+  const id = example.kickoff_id ?? example.trace_id
+  return html`<a class="mono" href="${examplePath(example)}" title="${id}">${shortId(id)}</a> `
+}

@@ -1,3 +1,4 @@
+import type { AlertExample } from '../../../platform/alerts/alerts.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
 import type { Run } from '../../../platform/runs/runs.ts'
 
@@ -26,3 +27,9 @@ export const toTraceId = (runId: string): string => runId.replaceAll('-', '')
 
 /** Returns the address of the trace of a run. */
 export const tracePath = ({ id }: Pick<Run, 'id'>): string => `/traces/${toTraceId(id)}`
+
+/** Returns the address of the page of a run, or of a trace, that an alert names. */
+export const examplePath = (given: AlertExample): string =>
+  'trace_id' in given
+    ? tracePath({ id: given.trace_id })
+    : runPath({ automationId: given.automation_id }, { id: given.kickoff_id })

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { lookAtAlerts } from '../../../../services/platform/alerts/look-at-alerts.ts'
+import {
+  lookAtAlerts,
+  lookAtTraceAlerts,
+} from '../../../../services/platform/alerts/look-at-alerts.ts'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { sendAlertMails } from '../../../../services/web/mail/alert-mails.ts'
 import { createMailer } from '../../../../services/web/mail/mailer.ts'
@@ -77,6 +80,22 @@ describe('the alerts of an organization', () => {
     await read(at, 404)
   })
 
+  it('watch traces of other programs, and link to the worst of them', async () => {
+    const { sql, acme } = platform
+    const at = await create({ watches: 'trace_failed_scores' })
+    const trace = 'ab'.repeat(16)
+    await sql`
+      insert into trace_scores (organization_id, trace_id, state, findings, tokens)
+      values (${acme.organizationId}, ${trace}, 'failed', '[]', 0)`
+    const measure = () => Promise.reject(new Error('no rule asks the collector'))
+    expect(await lookAtAlerts(sql)).toBe(0)
+    expect(await lookAtTraceAlerts(sql, { measure })).toBe(1)
+    const page = await read(at)
+    expect(page).toContain(`href="/traces/${trace}"`)
+    expect(page).toContain('Share of scored traces that fail a check')
+    await sql`delete from trace_scores`
+  })
+
   it('may be mailed to members, where the platform sends mails', async () => {
     const page = await ada.post('/alerts', { ...typed, mail: platform.rival.email })
     expect(await page.text()).toContain('has no mail server')
@@ -95,6 +114,7 @@ describe('the alerts of an organization', () => {
     [{ threshold: '1.5' }, 'Only dollars have decimals'],
     [{ resolves_below: '21' }, 'not above the one at which it fires'],
     [{ automation: 'nowhere' }, 'no automation with the slug'],
+    [{ watches: 'trace_failure_share', filter: 'attribute:a=b' }, 'attributes are not looked up'],
     [{ mail: 'ada@acme.example' }, 'has no mail server'],
     [{ window: '2h' }, 'must be one of 5m'],
   ])('refuse %o in words, and keep what was typed', async (changes, problem) => {
