@@ -85,7 +85,7 @@ const fields = {
   }),
   filter: field(v.optional(v.pipe(v.string('must be a text'), v.maxLength(FILTER_MAX)), ''), {
     label: 'Only runs with',
-    hint: 'As in the query boxes: model:gpt* cost>0.1, of runs trigger:event, of traces service:shop',
+    hint: 'As in query boxes: model:gpt* cost>0.1, of runs trigger:event, of traces service:shop',
     control: text({ max: FILTER_MAX, isMono: true, isOptional: true }),
   }),
   threshold: field(amount, {

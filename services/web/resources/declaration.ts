@@ -142,6 +142,7 @@ export interface Action<Owner, Row> {
 export interface View<Owner, Row> {
   readonly c: Context<SignedIn>
   readonly sql: Database
+  readonly deps: WebDeps
   readonly session: Session
   readonly owner: Owner
   readonly row: Row

@@ -157,7 +157,7 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
       const typed = refused?.typed ?? typedOf(fields, declaration.values(row))
       const path = pathOf(call.owner, row)
       const version = versionOf(declaration, row)
-      const at = { c, sql: deps.sql, owner: call.owner, row, version, path }
+      const at = { c, sql: deps.sql, deps, owner: call.owner, row, version, path }
       const told = await toldIn(c, call, refused)
       return c.html(
         await rowPage(declaration, { ...at, typed, ...told }),

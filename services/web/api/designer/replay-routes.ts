@@ -33,6 +33,10 @@ const runFields = {
   asked_tokens: s.say(s.nullable('integer'), 'Of models that were asked; null: none was.'),
   usd: s.say(s.nullable('number'), 'What these cost; null: nothing, or a model has no price.'),
   recorded_usage: s.orNull(s.closed(s.tokens)),
+  recorded_usd: s.say(
+    s.nullable('number'),
+    'What the models of the recorded run cost on its day; null: a model has no price.',
+  ),
 }
 const toRun = (run: ReplayedRun) => ({
   ...run,
@@ -81,13 +85,13 @@ const get = operation(
 export function designerReplayRoutes(api: ApiRoom, deps: WebDeps): void {
   const { sql } = deps
   api.get('viewer', [PATH, list], async (c) => {
-    const found = await listReplayedRuns(sql, await readReplayId(c, sql))
+    const found = await listReplayedRuns(sql, await readReplayId(c, sql), deps.prices)
     return c.json({ runs: found.map(runDocument.of) })
   })
   api.get('viewer', [`${PATH}/:kickoffId`, get], async (c) => {
     const replayId = await readReplayId(c, sql)
     return c.json(
-      outcomeDocument.of(await getReplayedRun(sql, replayId, c.req.param('kickoffId') ?? '')),
+      outcomeDocument.of(await getReplayedRun(deps, replayId, c.req.param('kickoffId') ?? '')),
     )
   })
 }

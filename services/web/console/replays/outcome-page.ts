@@ -4,7 +4,6 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { ReplayedOutcome } from '../../../platform/replays/replay-results.ts'
 import type { Replay } from '../../../platform/replays/replays.ts'
 import { runPath } from '../frame/addresses.ts'
-import { dollars } from '../frame/amounts.ts'
 import { count, plural, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { copyable } from '../frame/parts.ts'
@@ -12,7 +11,7 @@ import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { diffCounts, diffView } from '../frame/text/diff-view.ts'
 import { diffLines } from '../frame/text/line-diff.ts'
-import { beside, replayedPill, timesOf, tokensOf } from './replay-section.ts'
+import { beside, costsOf, replayedPill, timesOf, tokensOf } from './replay-section.ts'
 import { outputText, requestText } from './request-text.ts'
 
 /** A run of a replay. */
@@ -55,15 +54,14 @@ const factsSection = (replay: Replay, outcome: ReplayedOutcome): Html =>
       <dt>Time</dt>
       <dd>${timesOf(outcome)}</dd>
       <dt>Cost</dt>
-      <dd>${costOf(outcome)}</dd>
+      <dd>${costsOf(outcome)} <span class="sub">${askedText(outcome)}</span></dd>
     </dl>
   </section>`
 
-function costOf({ askedTokens, usd }: ReplayedOutcome): string {
-  if (askedTokens === null) return 'Nothing: no model was asked'
-  const cost = usd === null ? 'unknown: a model has no price' : dollars(usd)
-  return `${cost}, for ${count(askedTokens)} tokens of models that were asked`
-}
+const askedText = ({ askedTokens }: ReplayedOutcome): string =>
+  askedTokens === null
+    ? 'no model was asked'
+    : `for ${count(askedTokens)} tokens of models that were asked`
 
 const WORDS = {
   waiting: 'It is not done yet.',

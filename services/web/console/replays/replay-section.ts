@@ -3,7 +3,8 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import { listReplayedRuns } from '../../../platform/replays/replay-results.ts'
 import type { ReplayedRun, ReplayedState } from '../../../platform/replays/replay-results.ts'
 import type { Replay } from '../../../platform/replays/replays.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { WebDeps } from '../../context.ts'
+import { dollars } from '../frame/amounts.ts'
 import { count, duration, plural, shortId } from '../frame/format.ts'
 import { listTable, statePill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
@@ -23,7 +24,7 @@ const STATES = {
 export const replayedPill = (state: ReplayedState): Html => statePill(STATES[state])
 
 interface ReplayView {
-  readonly sql: Database
+  readonly deps: WebDeps
   readonly owner: Pick<Automation, 'automationId'>
   readonly row: Replay
   /** The address of its page. */
@@ -31,8 +32,8 @@ interface ReplayView {
 }
 
 /** What became of each run of a replay; the console's script asks for it until all are done. */
-export async function replaySection({ sql, row, path }: ReplayView): Promise<Html> {
-  const runs = await listReplayedRuns(sql, row.id)
+export async function replaySection({ deps, row, path }: ReplayView): Promise<Html> {
+  const runs = await listReplayedRuns(deps.sql, row.id, deps.prices)
   const lost = row.runs - runs.length
   const rest = runs.length - SHOWN_MAX
   const isOpen = row.waiting > 0
@@ -66,7 +67,7 @@ function summaryOf({ runs, waiting, equal, different, impossible }: Replay): str
 const runsTable = (runs: readonly ReplayedRun[], path: string): Html =>
   listTable(
     'Runs',
-    ['Run', 'State', 'First difference', 'Tokens', 'Took'],
+    ['Run', 'State', 'First difference', 'Tokens', 'Cost', 'Took'],
     runs.map((run) => runRow(run, path)),
   )
 
@@ -81,6 +82,7 @@ const runRow = (run: ReplayedRun, path: string): Html =>
     <td class="state">${replayedPill(run.state)}</td>
     <td data-label="First difference" class="row-wide break">${visibleText(run.reason ?? '–')}</td>
     <td data-label="Tokens" class="quiet wide">${tokensOf(run)}</td>
+    <td data-label="Cost" class="quiet wide">${costsOf(run)}</td>
     <td data-label="Took" class="quiet wide">${timesOf(run)}</td>
   </tr>`
 
@@ -94,6 +96,12 @@ export function tokensOf({ usage, recordedUsage }: ReplayedRun): Html {
   const then = recordedUsage ? count(recordedUsage.inputTokens + recordedUsage.outputTokens) : '–'
   return beside(now, then)
 }
+
+/** The cost of the models that a replay asked beside that of the record. */
+export const costsOf = ({ state, askedTokens, usd, recordedUsd }: ReplayedRun): Html =>
+  beside(state === 'waiting' ? '–' : askedTokens === null ? 'none' : cost(usd), cost(recordedUsd))
+
+const cost = (usd: number | null): string => (usd === null ? 'unknown' : dollars(usd))
 
 /** The time of a replay beside that of the record. */
 export const timesOf = ({ ms, recordedMs }: ReplayedRun): Html => beside(time(ms), time(recordedMs))

@@ -13,20 +13,21 @@ import { replaySection } from './replay-section.ts'
 const PATH = '/automations/:automationId/replays/:replayId'
 
 /** Serves what stands beside the pages of replays: their progress, and one run of each. */
-export function replayPageRoutes({ sql, ...deps }: WebDeps): Hono<SignedIn> {
-  const { routes, page } = createRoom({ sql, ...deps })
+export function replayPageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql } = deps
+  const { routes, page } = createRoom(deps)
 
   page('viewer', `${PATH}/live`, async (c) => {
     const { automation: owner, replay: row } = await getOwnReplay(c, sql)
     const etag = `W/"${row.waiting}"`
     if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
     const path = `/automations/${owner.automationId}/replays/${row.id}`
-    return c.html(await replaySection({ sql, owner, row, path }), 200, { etag })
+    return c.html(await replaySection({ deps, owner, row, path }), 200, { etag })
   })
 
   page('viewer', `${PATH}/runs/:kickoffId`, async (c) => {
     const { automation, replay } = await getOwnReplay(c, sql)
-    const outcome = await getReplayedRun(sql, replay.id, c.req.param('kickoffId') ?? '')
+    const outcome = await getReplayedRun(deps, replay.id, c.req.param('kickoffId') ?? '')
     return c.html(outcomePage({ session: c.var.session, automation, replay, outcome }))
   })
 
@@ -42,8 +43,8 @@ async function getOwnReplay(c: Context<SignedIn>, sql: Database) {
 }
 
 /** Returns a run of a replay. Raises `not_found`. */
-export async function getReplayedRun(sql: Database, replayId: string, runId: string) {
-  const found = isUuid(runId) ? await findReplayedRun(sql, { replayId, runId }) : undefined
+export async function getReplayedRun({ sql, prices }: WebDeps, replayId: string, runId: string) {
+  const found = isUuid(runId) ? await findReplayedRun(sql, { replayId, runId }, prices) : undefined
   if (found) return found
   throw new AppError('not_found', 'This replay has no such run, or no longer.')
 }

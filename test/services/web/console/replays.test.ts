@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import type { TokenScope } from '../../../../services/platform/automations/token-limits.ts'
 import { createOwnAutomation } from '../../../../services/platform/crews/own-crews.ts'
+import type { Asked } from '../../../../services/platform/replays/replay-queue.ts'
 import { finishReplay, takeReplays } from '../../../../services/platform/replays/replay-queue.ts'
 import { recordRequest } from '../../../../services/platform/runs/run-contents.ts'
 import { requestText } from '../../../../services/web/console/replays/request-text.ts'
@@ -58,7 +59,7 @@ const call = async (as: keyof typeof tokens, at: string, body?: unknown) => {
 }
 
 /** Starts a replay whose one run asks something else, as a worker stores it. */
-async function startDifferent(): Promise<string> {
+async function startDifferent(took?: Asked): Promise<string> {
   const { body } = await call('design', path, { version: 1, last: 5 })
   const [taken] = await takeReplays(platform.sql, 1)
   if (!taken) throw new Error('nothing to take')
@@ -76,6 +77,7 @@ async function startDifferent(): Promise<string> {
     recordedRequest: Buffer.from(address, 'hex'),
     request: asked(`Write a poem.\n${HOSTILE}`),
     output: 'Twice.',
+    asked: took,
   })
   return String(body['id'])
 }
@@ -174,6 +176,43 @@ describe('the API of replays', () => {
     const eve = askAs(platform.app, await platform.signIn(platform.rival))
     expect((await eve.get(`${path}/${id}/runs/${runId}`)).status).toBe(404)
     expect((await eve.get(`${path}/${id}/live`)).status).toBe(404)
+  })
+})
+
+describe('the cost of a replay', () => {
+  it('stands beside that of the record, by the own prices of its day, as its time does', async () => {
+    const { sql, acme, rival } = platform
+    await sql`
+      update executions set usage = '{"inputTokens": 3000, "outputTokens": 1000}',
+        started_at = finished_at - interval '2 seconds' where id = ${runId}`
+    await sql`
+      insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
+        started_at, ended_at, usage)
+      values (${runId}, 'a', 0, 'llm', 'm', '[]', 'finished', 1, now(), now(),
+        '{"input_tokens": 3000, "output_tokens": 1000}')`
+    const priceOf = (organizationId: number, dollars: number) => sql`
+      insert into model_prices (organization_id, name, models, per_million)
+      values (${organizationId}, 'own', '{m}', ${sql.json({ input: dollars, output: dollars })})`
+    await priceOf(rival.organizationId, 1e6)
+    const at = `${path}/${await startDifferent({ tokens: 500, usd: 0.25 })}`
+    const ask = async () => {
+      const { body } = await call('read', `/replays/${at.split('/').at(-1)}/runs/${runId}`)
+      return [body['usd'], body['recorded_usd'], body['recorded_duration_ms']]
+    }
+    expect(await ask()).toEqual([0.25, null, 2000])
+    expect(await read(at)).toContain('recorded: unknown')
+    await priceOf(acme.organizationId, 125)
+    expect(await ask()).toEqual([0.25, 0.5, 2000])
+    expect(await read(at)).toMatch(/\$0\.25 <span class="sub">recorded: \$0\.50<\/span>/)
+    const page = await read(`${at}/runs/${runId}`)
+    expect(page).toMatch(/\$0\.25 <span class="sub">recorded: \$0\.50<\/span>/)
+    expect(page).toContain('for 500 tokens of models that were asked')
+    expect(page).toContain('recorded: 2.0 s')
+    const offline = `${path}/${await startDifferent()}`
+    expect(await read(offline)).toMatch(/none <span class="sub">recorded: \$0\.50<\/span>/)
+    // Its day was dropped.
+    await sql`delete from run_steps where run_id = ${runId}`
+    expect(await ask()).toEqual([0.25, null, 2000])
   })
 })
 
