@@ -103,13 +103,17 @@ interface StepRow {
   readonly sha256: string | null
   readonly request: Buffer | null
   readonly result: unknown
+  /** Its result was kept by itself, and is not any more. */
+  readonly isLost: boolean
 }
 
 const listRecorded = (sql: Queryable, runId: string): Promise<StepRow[]> => sql<StepRow[]>`
   select step_key as key, attempt, kind, name, path, parent, state, usage, error,
     encode(request_sha256, 'hex') as sha256, request, case when has_payload then (
       select content from run_payloads p where p.run_id = ${runId} and p.step_key = s.step_key)
-    else result end as result
+    else result end as result,
+    has_payload and not exists (
+      select from run_payloads p where p.run_id = ${runId} and p.step_key = s.step_key) as is_lost
   from run_steps s where run_id = ${runId} order by position, step_key`
 
 function problemOfRun({ status, steps, bytes }: RunRow): string | undefined {
@@ -142,6 +146,13 @@ function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): s
   const mayBeOpen = failedAsProgram ? 'task' : undefined
   const open = steps.find(({ kind, state }) => state === 'started' && kind !== mayBeOpen)
   if (open) return `The record ends in the middle: ${open.path.join(' / ')} has no end.`
+  const lost = steps.find(({ kind, isLost }) => isLost && kind !== 'task')
+  if (lost) {
+    return (
+      `What ${lost.name} answered at ${lost.path.join(' / ')} is not kept any more: its retention ` +
+      'is over, or it was erased.'
+    )
+  }
   const failedItself = steps.some(({ state, parent }) => state === 'failed' && parent === null)
   if (status === 'completed' || failedItself || failedAsProgram) return undefined
   return `The run was ended by the platform (${error?.code ?? 'unknown'}), not by its crew.`

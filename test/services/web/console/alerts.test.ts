@@ -250,6 +250,39 @@ describe('a mail about an alert', () => {
     expect(mails[0]).toContain(run)
   })
 
+  it('waits while the mail server is down for a day, and is given up after that', async () => {
+    const { sql } = platform
+    await sql`delete from alert_mails`
+    await fire()
+    isDown = true
+    // The clock goes on to each next try.
+    let hours = 0
+    const isOpen = async () => {
+      const [mail] = await sql<{ id: string; seconds: number; endedAt: Date | null }[]>`
+        select id, extract(epoch from due_at - now())::float8 as seconds, ended_at
+        from alert_mails`
+      if (mail?.endedAt === null) hours += mail.seconds / 3600
+      return mail?.endedAt === null
+    }
+    for (let tries = 0; tries < 30; tries += 1) {
+      expect(await send()).toBe(1)
+      expect(await isOpen()).toBe(true)
+      await hasCome()
+    }
+    expect(hours).toBeGreaterThan(20)
+    for (let tries = 30; tries < 40 && (await isOpen()); tries += 1) {
+      await hasCome()
+      await send()
+    }
+    const [given] = await sql`select problem, tries from alert_mails`
+    expect(given).toEqual({ problem: expect.stringContaining('not now'), tries: 36 })
+    expect(hours).toBeGreaterThan(24)
+    isDown = false
+    await hasCome()
+    expect(await send()).toBe(0)
+    expect(mails).toHaveLength(0)
+  })
+
   it('is not sent to a person who is no member any more', async () => {
     const { sql, acme } = platform
     await fire()

@@ -8,6 +8,7 @@ import {
 import type { CaseResult } from '../../../../services/platform/evaluations/evaluation-queue.ts'
 import { closeEvaluations } from '../../../../services/platform/evaluations/scores.ts'
 import { definition } from '../../../support/crew.ts'
+import { isLong } from '../../../support/long.ts'
 import { signInAs } from '../support/every-route.ts'
 import { askAs } from '../support/forms.ts'
 import { BASE_URL, openPlatform, readObject } from '../support/platform.ts'
@@ -175,6 +176,73 @@ describe('cases', () => {
     const [{ kept }] = await platform.sql<[{ kept: number }]>`
       select count(*)::int as kept from cases where set_id = ${id}`
     expect(kept).toBe(1)
+  })
+})
+
+describe('a set that is as large as one may be', () => {
+  const LONG = { timeout: isLong ? 600_000 : 60_000 }
+
+  it(
+    'is read, listed, written and performed in parts, and says what is too much',
+    LONG,
+    async () => {
+      const count = isLong ? 100_000 : 2000
+      const id = await createSet([{ type: 'contains', text: 'x' }])
+      const text = Array.from({ length: count }, (_, nr) =>
+        JSON.stringify({ name: `Case ${nr}`, inputs: { topic: `${'t'.repeat(60)} ${nr}` } }),
+      ).join('\n')
+      const [began, before] = [performance.now(), process.memoryUsage.rss()]
+      expect(await importTo(id, text)).toMatchObject({ status: 201, body: { added: count } })
+      const [ms, grown] = [performance.now() - began, process.memoryUsage.rss() - before]
+      const pages: number[] = []
+      let [cursor, listed] = ['', 0]
+      do {
+        const asked = performance.now()
+        const { body } = await call(`/case-sets/${id}/cases?limit=100${cursor}`)
+        pages.push(performance.now() - asked)
+        listed += (body['cases'] as unknown[]).length
+        cursor = body['next_cursor'] === null ? '' : `&cursor=${String(body['next_cursor'])}`
+      } while (cursor !== '')
+      expect(listed).toBe(count)
+      const shown = await ada.get(`${path}/case-sets/${id}`)
+      const page = await shown.text()
+      expect([shown.status, page.length < 400_000]).toEqual([200, true])
+      const written = await call(`/case-sets/${id}/cases.jsonl`)
+      expect(written.text.match(/\n/g)).toHaveLength(count)
+      const body = { set: `Set ${sets}`, version: 1 }
+      const evaluation = await call(`${path}/evaluations`, { body })
+      expect(evaluation).toMatchObject({ status: 201, body: { cases: count, waiting: count } })
+      await platform.sql`delete from evaluations where id = ${String(evaluation.body['id'])}`
+      if (!isLong) return
+      const twice = await call(`${path}/evaluations`, { body: { ...body, repeat: 2 } })
+      expect([twice.status, twice.body['message']]).toEqual([
+        422,
+        expect.stringContaining('These are 200000 runs, and an evaluation has at most 100000.'),
+      ])
+      const more = await importTo(id, '{"inputs":{}}')
+      expect([more.status, more.body['message']]).toEqual([
+        409,
+        'A set has at most 100000 cases. Make another one.',
+      ])
+      const newest = await call(`${path}/evaluations`, { body: { ...body, newest: 50, repeat: 2 } })
+      expect(newest.body).toMatchObject({ cases: 50, waiting: 100 })
+      await platform.sql`delete from evaluations where finished_at is null`
+      console.log(
+        `${count} cases: read in ${(ms / 1000).toFixed(1)} s with ${(grown / 2 ** 20).toFixed(0)} ` +
+          `MiB more, the first page in ${pages[0]?.toFixed(0)} ms, the slowest of ${pages.length} ` +
+          `in ${Math.max(...pages).toFixed(0)} ms, the last in ${pages.at(-1)?.toFixed(0)} ms`,
+      )
+    },
+  )
+
+  it('is refused as a file of more than 16 MiB', async () => {
+    const id = await createSet()
+    const answer = await importTo(id, `{"inputs":{}}\n`.repeat((16 * 2 ** 20) / 14 + 1))
+    expect([answer.status, answer.body['message']]).toEqual([
+      413,
+      expect.stringContaining('16777216'),
+    ])
+    expect((await call(`${path}/case-sets/${id}`)).body).toMatchObject({ size: 0 })
   })
 })
 

@@ -6,6 +6,10 @@ import {
   putBackReplay,
   takeReplays,
 } from '../../../../services/platform/replays/replay-queue.ts'
+import {
+  createVersion,
+  deleteDraft,
+} from '../../../../services/platform/projects/project-versions.ts'
 import { deleteReplay, listReplays } from '../../../../services/platform/replays/replays.ts'
 import { startRetry } from '../../../../services/platform/runs/run-again.ts'
 import { kickoff } from '../../../../services/platform/runs/runs.ts'
@@ -78,6 +82,13 @@ describe('a record', () => {
       /^No step of the run is kept: it did none, or its retention is over\.$/,
     ],
     [
+      'of which an answer is not kept any more',
+      (id) => sql`
+        update run_steps set has_payload = true, result = null
+        where run_id = ${id} and kind = 'llm' and path ->> 0 = 'write'`,
+      /^What test-model answered at write .* is not kept any more: its retention is over, or it /,
+    ],
+    [
       'of a run that was stopped',
       (id) => sql`update executions set status = 'stopped', output = null where id = ${id}`,
       /^The run is stopped: only runs that completed or failed can be replayed\.$/,
@@ -129,6 +140,34 @@ describe('a record', () => {
     expect(await findReplayedRun(sql, { replayId, runId: id })).toBeUndefined()
     const [left] = await listReplays(sql, platform.automation.id)
     expect(left).toMatchObject({ runs: 1, equal: 0, waiting: 0 })
+  })
+})
+
+describe('a version', () => {
+  it('is kept once it is published, so that its runs can be replayed', async () => {
+    const { version, id } = await record()
+    await publishVersion({ name: 'Another' })
+    const remove = sql`delete from project_versions where number = ${version}`
+    await expect(remove).rejects.toThrow(/is published and c/)
+    expect((await replay(version, { kickoffIds: [id] })).runs).toMatchObject([{ state: 'equal' }])
+  })
+
+  it('that is a draft may be deleted while it is replayed: the replay has a copy', async () => {
+    const { id } = await record()
+    await platform.stopServices()
+    const [project] = await sql<[{ projectId: number; organizationId: number }]>`
+      select v.project_id, v.organization_id from project_versions v
+      join deployments d on d.project_version_id = v.id where d.id = ${platform.automation.id}`
+    const { number } = await createVersion(sql, project, definition)
+    const { id: replayId } = await stage.begin(number, { kickoffIds: [id] })
+    const [taken] = await takeReplays(sql, 1)
+    await deleteDraft(sql, { ...project, number })
+    if (!taken) throw new Error('nothing to take')
+    await finishReplay(sql, taken, { state: 'equal' })
+    const found = await findReplayedRun(sql, { replayId, runId: id })
+    expect([taken.definition, found?.state]).toEqual([definition, 'equal'])
+    expect(await listReplays(sql, platform.automation.id)).toMatchObject([{ version: number }])
+    await expect(stage.begin(number)).rejects.toThrow(`has no version ${number}.`)
   })
 })
 
