@@ -25,18 +25,23 @@ function coverageOfShare(n: number, p: number): number {
   return sum
 }
 
+/** Outcomes that are rarer count as missed. */
+const LEAST_CHANCE = isLong ? 1e-6 : 1e-4
+
 /** How often the interval has the true difference, for shares of cases that change side. */
 function coverageOfDifference(n: number, up: number, down: number): number {
   let sum = 0
   for (const [better, chance] of binomial(n, up)) {
     for (const [worse, rest] of binomial(n - better, down / (1 - up))) {
-      if (chance * rest < 1e-4) continue
+      if (chance * rest < LEAST_CHANCE) continue
       const { low, high } = pairedDifference({ better, worse, of: n })
       if (low <= up - down && up - down <= high) sum += chance * rest
     }
   }
   return sum
 }
+
+const percent = (share: number): string => `${(100 * share).toFixed(2)} %`
 
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, each) => sum + each, 0) / values.length
@@ -79,8 +84,14 @@ describe('the interval of a share', () => {
 describe('the interval of a difference', { timeout: isLong ? 900_000 : 60_000 }, () => {
   it.each(few([30, 50, 100, 200], 1))('has the true one 95 times of 100, with %i cases', (n) => {
     const covered = CHANGES.map(([up, down]) => coverageOfDifference(n, up, down))
+    if (isLong) {
+      const shares = covered.map((each, index) => `${CHANGES[index]?.join('/')} ${percent(each)}`)
+      console.log(`${n} paired cases: ${percent(mean(covered))} (${shares.join(', ')})`)
+    }
     expect(Math.abs(mean(covered) - 0.95)).toBeLessThanOrEqual(0.01)
     expect(Math.min(...covered)).toBeGreaterThan(0.93)
+    if (n < 200) return
+    for (const each of covered) expect(Math.abs(each - 0.95)).toBeLessThanOrEqual(0.01)
   })
 
   it('has it as often with as many cases as the bootstrap is not made for', () => {
