@@ -149,8 +149,8 @@ function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): s
   const lost = steps.find(({ kind, isLost }) => isLost && kind !== 'task')
   if (lost) {
     return (
-      `What ${lost.name} answered at ${lost.path.join(' / ')} is not kept any more: its retention ` +
-      'is over, or it was erased.'
+      `What ${lost.name} answered at ${lost.path.join(' / ')} is not kept any more: its ` +
+      'retention is over, or it was erased.'
     )
   }
   const failedItself = steps.some(({ state, parent }) => state === 'failed' && parent === null)

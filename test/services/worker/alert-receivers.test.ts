@@ -75,7 +75,7 @@ async function change(): Promise<void> {
   }
 }
 
-it('keeps the changes of an alert while a receiver is down for a day, each once and in order', async () => {
+it('keeps what an alert says while a receiver is down for a day, once and in order', async () => {
   const { sql } = platform
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const webhook = await hook(origin)

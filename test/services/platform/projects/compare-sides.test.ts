@@ -104,6 +104,8 @@ describe('what the manual says of how often a version is taken back', () => {
         const { low } = compareSides(draw(world, seed + 1), { error, prior: 0 })
         return low > margin
       }).filter(Boolean).length
+      const power = `${((100 * found) / releases).toFixed(1)} % of ${releases} releases`
+      if (isLong) console.log(`${share} of the calls, ${before} to ${after}: ${power}`)
       if (said === 0) expect(found / releases).toBeLessThanOrEqual(error)
       // Three standard deviations of a hundred releases of the manual and of these.
       const spread = 3 * Math.sqrt(said * (1 - said) * (1 / 100 + 1 / releases))

@@ -201,7 +201,8 @@ describe('a set that is as large as one may be', () => {
         const { body } = await call(`/case-sets/${id}/cases?limit=100${cursor}`)
         pages.push(performance.now() - asked)
         listed += (body['cases'] as unknown[]).length
-        cursor = body['next_cursor'] === null ? '' : `&cursor=${String(body['next_cursor'])}`
+        const { next_cursor: next } = body
+        cursor = typeof next === 'string' ? `&cursor=${next}` : ''
       } while (cursor !== '')
       expect(listed).toBe(count)
       const shown = await ada.get(`${path}/case-sets/${id}`)
@@ -228,9 +229,10 @@ describe('a set that is as large as one may be', () => {
       expect(newest.body).toMatchObject({ cases: 50, waiting: 100 })
       await platform.sql`delete from evaluations where finished_at is null`
       console.log(
-        `${count} cases: read in ${(ms / 1000).toFixed(1)} s with ${(grown / 2 ** 20).toFixed(0)} ` +
-          `MiB more, the first page in ${pages[0]?.toFixed(0)} ms, the slowest of ${pages.length} ` +
-          `in ${Math.max(...pages).toFixed(0)} ms, the last in ${pages.at(-1)?.toFixed(0)} ms`,
+        `${count} cases: read in ${(ms / 1000).toFixed(1)} s with ` +
+          `${(grown / 2 ** 20).toFixed(0)} MiB more, the first page in ${pages[0]?.toFixed(0)} ` +
+          `ms, the slowest of ${pages.length} in ${Math.max(...pages).toFixed(0)} ms, the last ` +
+          `in ${pages.at(-1)?.toFixed(0)} ms`,
       )
     },
   )

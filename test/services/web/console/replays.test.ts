@@ -180,7 +180,7 @@ describe('the API of replays', () => {
 })
 
 describe('the cost of a replay', () => {
-  it('stands beside that of the record, by the own prices of its day, as its time does', async () => {
+  it('stands beside that of the record, by own prices of its day, as its time does', async () => {
     const { sql, acme, rival } = platform
     await sql`
       update executions set usage = '{"inputTokens": 3000, "outputTokens": 1000}',
