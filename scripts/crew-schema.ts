@@ -1,7 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
+import { crewDescription } from '../services/platform/crew-contract/crew-description.ts'
 import {
-  crewDescription,
   crewEvent,
   journaledKickoff,
   kickoffLine,

@@ -112,11 +112,16 @@ function callModel({ steps, llm, place, request, path, insteadOf }: ModelCall) {
       input_tokens: result.inputTokens ?? 0,
       output_tokens: result.outputTokens ?? 0,
       cached_input_tokens: result.cachedInputTokens,
+      service_tier: billedTier(result.serviceTier),
     })
-    const { ok: _ok, attempts: _attempts, ...answer } = result
+    const { ok: _ok, attempts: _attempts, refusedTier: _tier, ...answer } = result
     return answer
   })
 }
+
+/** The usual tier, which most answers name, has the price of the model itself. */
+const billedTier = (tier: string | undefined): string | undefined =>
+  tier === 'default' || tier === 'standard' ? undefined : tier
 
 /** A call as it is kept: an image is among the files of the run, and stands for itself here. */
 function toRequest({ model, messages, tools, ...parameters }: LlmCall): StepRequest {
@@ -149,6 +154,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
     server_port: llm.port,
     messages_in: excerptConversation(call.messages.map(toEventMessage)),
     attempts: result.attempts,
+    refused_tier: result.refusedTier,
   }
   if (!result.ok) return { ...facts, messages_out: [], error: result.failure }
   const said = { role: 'assistant', content: excerpt(result.text) }
@@ -157,6 +163,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
     messages_out: [result.toolCalls ? { ...said, tool_calls: result.toolCalls } : said],
     response_model: result.model,
     response_id: result.id,
+    service_tier: result.serviceTier,
     finish_reason: result.finishReason,
     input_tokens: result.inputTokens,
     output_tokens: result.outputTokens,

@@ -30,7 +30,10 @@ export function trackOpenSteps() {
     parentOf: (path: readonly string[]): string | undefined =>
       around(path).toSorted((a, b) => b.path.length - a.path.length)[0]?.key,
     use(path: readonly string[], usage: StepUsage): void {
-      for (const sum of [total, ...around(path).map((each) => each.usage)]) add(sum, usage)
+      const sums = around(path)
+      for (const sum of [total, ...sums.map((each) => each.usage)]) add(sum, usage)
+      const own = sums.find((each) => each.path.length === path.length)
+      if (own && usage.service_tier !== undefined) own.usage.service_tier = usage.service_tier
     },
     usage: (): StepUsage => ({ ...total }),
     /** Waits until no act goes on. */

@@ -42,8 +42,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const habits = createHabits()
   const llm = createLlm({ baseUrl, apiKey, timeoutMs, proxy, habits })
   const guard = createLlmGuard([...env.LLM_PRIVATE_ORIGINS, new URL(baseUrl).origin], proxy)
-  const llmAt = ({ base_url, api_key, api }: ModelEndpoint) =>
-    createLlm({ baseUrl: base_url, apiKey: api_key, api, timeoutMs, guard, habits })
+  const llmAt = ({ base_url, api_key, api, service_tier }: ModelEndpoint) => {
+    const place = { baseUrl: base_url, apiKey: api_key, api, serviceTier: service_tier }
+    return createLlm({ ...place, timeoutMs, guard, habits })
+  }
   const drainMs = env.CREW_DRAIN_SECONDS * 1000
   const draining = new AbortController()
   const app = createApp({

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { FILES_CAPABILITY } from '../platform/crew-contract/kickoff-files.ts'
+import { crewDescription } from '../platform/crew-contract/crew-description.ts'
 import {
-  crewDescription,
   CONTRACT,
   JOURNAL_CAPABILITY,
   REPLAY_CAPABILITY,

@@ -230,7 +230,7 @@ const USED: readonly Place[] = [
     'the test of an LLM connection',
     async (baseUrl) => {
       const usual = { id: 1, organizationId: 1, name: 'x', provider: 'openai', model: 'm' }
-      const rest = { api: 'auto', hasKey: true, region: null } as const
+      const rest = { api: 'auto', hasKey: true, region: null, batchTier: null } as const
       const connection = { ...usual, ...rest, baseUrl }
       const surroundings = { env: {}, providerUrls: {}, guard }
       const request = { key: 'secret', isCall: true }

@@ -3,6 +3,7 @@ import { findPrice } from '../../shared/prices/find-price.ts'
 import { loadPrices } from '../../shared/prices/load-prices.ts'
 import type { Automation } from '../automations/automations.ts'
 import { listOwnPrices } from '../budgets/model-prices.ts'
+import { batchTiersOf, listConnectionsForModels } from '../connections/llm-connections.ts'
 
 /** The newest runs of a version that a forecast looks at, and those that are too few. */
 const RUNS_MAX = 500
@@ -45,6 +46,8 @@ interface Forecasted {
   readonly rows: number
   /** @default of any size */
   readonly sizes?: RowSizes | undefined
+  /** Models are asked for the service tier of batches. @default true */
+  readonly isBatch?: boolean
 }
 
 interface MeasuredRun {
@@ -65,7 +68,7 @@ interface ModelUse {
 export async function forecastBatch(
   sql: Queryable,
   automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
-  { rows, sizes }: Forecasted,
+  { rows, sizes, isBatch = true }: Forecasted,
 ): Promise<Forecast> {
   const all = await listMeasured(sql, automation)
   const alike = sizes && all.filter(({ size }) => isAlike(size, sizes))
@@ -74,7 +77,7 @@ export async function forecastBatch(
   if (runs.length < RUNS_MIN) {
     return { rows, runs: runs.length, isBySize, tokens: null, cost: null, time: null }
   }
-  const costs = await costsOf(sql, runs, automation.organizationId)
+  const costs = await costsOf(sql, runs, { ...automation, isBatch })
   return {
     rows,
     runs: runs.length,
@@ -141,14 +144,19 @@ const listMeasured = (
 async function costsOf(
   sql: Queryable,
   runs: readonly MeasuredRun[],
-  organizationId: number,
+  { organizationId, isBatch }: Pick<Automation, 'organizationId'> & { readonly isBatch: boolean },
 ): Promise<number[] | null> {
   const prices = [...(await listOwnPrices(sql, organizationId)), ...(await loadPrices(undefined))]
   const names = new Set(runs.flatMap(({ models }) => models?.map(({ model }) => model) ?? []))
+  const { connections } = await listConnectionsForModels(sql, organizationId)
+  const tiers = batchTiersOf(isBatch ? connections : [])
   const at = new Date()
   const organization = String(organizationId)
   const priceOf = new Map(
-    [...names].map((model) => [model, findPrice(prices, { model, organization, at })]),
+    [...names].map((model) => [
+      model,
+      findPrice(prices, { model, tier: tiers.get(model), organization, at }),
+    ]),
   )
   const costs = runs.map(({ said, models }) => {
     if (!models) return said === 0 ? 0 : undefined

@@ -41,6 +41,7 @@ export function toCallRow({ step, inputTokens, outputTokens, price }: PlannedCal
     input_price: price?.input,
     output_price: price?.output,
     cached_price: price?.cached,
+    tier_prices: price?.tiers,
   })
 }
 
@@ -68,8 +69,8 @@ const endCalls = (sql: Queryable, calls: string) => sql`
     select o.id as run_id, c.*, c.input + c.output as tokens,
       coalesce(c.input * c.input_price + c.output * c.output_price, 0) as usd
     from owned o join json_to_recordset(${calls}::text::json) as c (lease uuid, step text,
-      input bigint, output bigint, input_price numeric, output_price numeric, cached_price numeric)
-      on c.lease = o.lease),
+      input bigint, output bigint, input_price numeric, output_price numeric, cached_price numeric,
+      tier_prices jsonb) on c.lease = o.lease),
   -- What this lease has reserved already is in the ledgers.
   fresh as (
     select * from asked a where not exists (
@@ -122,9 +123,9 @@ const beginCalls = (sql: Queryable) => sql`
     group by m.run_id, m.step),
   reserved as (
     insert into budget_reservations (run_id, step_key, budget_id, period, lease_id, tokens, usd,
-      input_price, output_price, cached_price)
+      input_price, output_price, cached_price, tier_prices)
     select m.run_id, m.step, m.budget_id, m.period, m.lease, m.tokens, m.usd,
-      coalesce(m.input_price, 0), coalesce(m.output_price, 0), m.cached_price
+      coalesce(m.input_price, 0), coalesce(m.output_price, 0), m.cached_price, m.tier_prices
     from limits m join judged j on j.run_id = m.run_id and j.step = m.step and j.fits
     on conflict do nothing
     returning budget_id, period, tokens, usd)`

@@ -8,12 +8,18 @@ export const WARNED_AT = 0.8
 /** Beyond what any model takes or gives in one call. */
 export const CALL_TOKENS_MAX = 1_000_000_000
 
-/** The prices of a model: dollars for a token, as decimals. */
-export interface TokenPrice {
+/** Dollars for a token, as decimals. */
+export interface PlainTokenPrice {
   readonly input: string
   readonly output: string
   /** Of input that the provider had in its cache. @default that of other input */
   readonly cached?: string
+}
+
+/** The prices of a model. */
+export interface TokenPrice extends PlainTokenPrice {
+  /** Those of its service tiers, by which calls are charged that were billed so. @default none */
+  readonly tiers?: Readonly<Record<string, PlainTokenPrice>>
 }
 
 const FREE: TokenPrice = { input: '0', output: '0' }
@@ -68,6 +74,7 @@ export async function reserveCall(
   const input = Math.min(call.inputTokens, CALL_TOKENS_MAX)
   const output = Math.min(call.outputTokens, CALL_TOKENS_MAX)
   const price = call.price ?? FREE
+  const tiers = price.tiers ? JSON.stringify(price.tiers) : null
   const [refusal] = await sql<Refusal[]>`
     with ${applyingBudgets(sql, lease, call.at)},
     held as (
@@ -97,9 +104,9 @@ export async function reserveCall(
       from locked l, asked),
     given as (
       insert into budget_reservations (run_id, step_key, budget_id, period, lease_id, tokens, usd,
-        input_price, output_price, cached_price)
+        input_price, output_price, cached_price, tier_prices)
       select ${lease.id}, ${call.step}, l.id, l.period, ${lease.leaseId}, tokens, usd, input_price,
-        output_price, cached_price
+        output_price, cached_price, ${tiers}::text::jsonb
       from locked l, asked where not exists (select from refused where "limit" is not null)
       on conflict do nothing
       returning budget_id, period, tokens, usd),
@@ -187,10 +194,15 @@ export function toUsedTokens(sql: Queryable, { isAbandoned }: { readonly isAband
   return sql`
     used as (
       select d.*, ${tokensOf('input_tokens')} as input, ${tokensOf('output_tokens')} as output,
-        ${tokensOf('cached_input_tokens')} as said_cached
+        ${tokensOf('cached_input_tokens')} as said_cached,
+        -- billed by a tier that has a price of its own
+        d.tier_prices -> (d.usage ->> 'service_tier') as tier
       from due d),
     charged as (
-      select *,
+      select *, coalesce((tier ->> 'input')::numeric, input_price) as by_input,
+        coalesce((tier ->> 'output')::numeric, output_price) as by_output,
+        coalesce((tier ->> 'cached')::numeric, (tier ->> 'input')::numeric, cached_price,
+          input_price) as by_cached,
         input + output = 0
           and (state = 'finished' or (state = 'started' and ${!isAbandoned})) as is_unknown,
         least(said_cached, input) as cached
@@ -199,8 +211,8 @@ export function toUsedTokens(sql: Queryable, { isAbandoned }: { readonly isAband
       select budget_id, period, sum(tokens) as tokens, sum(usd) as usd,
         sum(case when is_unknown then tokens else input + output end) as spent_tokens,
         sum(case when is_unknown then usd
-          else (input - cached) * input_price + cached * coalesce(cached_price, input_price)
-            + output * output_price end) as spent_usd
+          else (input - cached) * by_input + cached * by_cached + output * by_output end
+        ) as spent_usd
       from charged group by budget_id, period)`
 }
 

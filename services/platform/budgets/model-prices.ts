@@ -167,9 +167,12 @@ const toRow = (sql: Queryable, { models, perMillion, ...rest }: ModelPriceFields
 
 /** The models that the run of an id in SQL called, with their calls and tokens, as JSON. */
 export const modelsCalledBy = (sql: Queryable, runId: PendingQuery<Row[]>) => sql`(
-  select coalesce(json_agg(m order by model), '[]') from (
-    select name as model, count(*) as calls,
+  select coalesce(json_agg(
+    (to_jsonb(m) - 'tier')
+      || case when tier is null then '{}' else jsonb_build_object('service_tier', tier) end
+    order by model, tier nulls first), '[]') from (
+    select name as model, usage ->> 'service_tier' as tier, count(*) as calls,
       coalesce(sum((usage ->> 'input_tokens')::bigint), 0) as input_tokens,
       coalesce(sum((usage ->> 'cached_input_tokens')::bigint), 0) as cached_input_tokens,
       coalesce(sum((usage ->> 'output_tokens')::bigint), 0) as output_tokens
-    from run_steps where run_id = ${runId} and kind = 'llm' and attempt > 0 group by name) m)`
+    from run_steps where run_id = ${runId} and kind = 'llm' and attempt > 0 group by 1, 2) m)`

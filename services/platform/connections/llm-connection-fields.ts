@@ -13,6 +13,8 @@ export interface GivenLlmConnection {
   readonly api: LlmApi
   /** null: they say none. */
   readonly region: string | null
+  /** The service tier that runs of batches ask for; null: the usual one. */
+  readonly batchTier?: string | null
   /** A key to store. Absent: the one that is there stays, unless it would go elsewhere. */
   readonly key?: string | undefined
 }

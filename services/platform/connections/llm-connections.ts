@@ -23,15 +23,15 @@ export interface LlmConnection {
   readonly hasKey: boolean
   /** Where it is, as people say; null: they say nothing. */
   readonly region: string | null
+  /** The service tier that runs of batches ask for; null: the usual one. */
+  readonly batchTier: string | null
 }
 
+type Optional = 'api' | 'region' | 'batchTier'
+
 /** The fields of a connection that people enter. */
-export type LlmConnectionFields = Omit<LlmConnection, 'id' | 'hasKey' | 'api' | 'region'> & {
-  /** @default auto */
-  readonly api?: LlmApi
-  /** @default null */
-  readonly region?: string | null
-}
+export type LlmConnectionFields = Omit<LlmConnection, 'id' | 'hasKey' | Optional> &
+  Partial<Pick<LlmConnection, Optional>>
 
 /** Names a connection of an organization. */
 export interface LlmConnectionKey {
@@ -40,7 +40,7 @@ export interface LlmConnectionKey {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, organization_id, name, provider, model, base_url, api, region,
+  id, organization_id, name, provider, model, base_url, api, region, batch_tier,
   sealed_key is not null as has_key`
 
 /** The connections of an organization; a definition names fewer models. */
@@ -55,13 +55,15 @@ export async function createLlmConnection(
   connection: LlmConnectionFields,
 ): Promise<LlmConnection> {
   const { organizationId, name, provider, model, baseUrl } = connection
-  const { api = 'auto', region = null } = connection
+  const { api = 'auto', region = null, batchTier = null } = connection
   try {
     return await inTransaction(sql, async (tx) => {
       await tx`select from organizations where id = ${organizationId} for no key update`
       const [row] = await tx<LlmConnection[]>`
-        insert into llm_connections (organization_id, name, provider, model, base_url, api, region)
-        select ${organizationId}, ${name}, ${provider}, ${model}, ${baseUrl}, ${api}, ${region}
+        insert into llm_connections (organization_id, name, provider, model, base_url, api, region,
+          batch_tier)
+        select ${organizationId}, ${name}, ${provider}, ${model}, ${baseUrl}, ${api}, ${region},
+          ${batchTier}
         where (select count(*) from llm_connections where organization_id = ${organizationId})
           < ${LLM_CONNECTIONS_MAX}
         returning ${columns(tx)}`
@@ -87,11 +89,12 @@ export async function updateLlmConnection(
   connection: LlmConnectionFields,
 ): Promise<LlmConnection | undefined> {
   const { organizationId, name, provider, model, baseUrl } = connection
-  const { api = 'auto', region = null } = connection
+  const { api = 'auto', region = null, batchTier = null } = connection
   try {
     const [row] = await sql<LlmConnection[]>`
       update llm_connections set name = ${name}, provider = ${provider}, model = ${model},
-        base_url = ${baseUrl}, api = ${api}, region = ${region}, updated_at = now(),
+        base_url = ${baseUrl}, api = ${api}, region = ${region}, batch_tier = ${batchTier},
+        updated_at = now(),
         sealed_key = case when provider = ${provider} and base_url is not distinct from ${baseUrl}
           then sealed_key end
       where id = ${id} and organization_id = ${organizationId} returning ${columns(sql)}`
@@ -222,6 +225,12 @@ export async function listConnectionsForModels(
   const connections = rows.flatMap((row) => (row.id === null ? [] : row))
   return { allowedRegions: rows[0]?.allowedRegions ?? [], connections }
 }
+
+/** Returns the service tiers that runs of batches ask for, by models. */
+export const batchTiersOf = (
+  connections: readonly Pick<LlmConnection, 'model' | 'batchTier'>[],
+): ReadonlyMap<string, string> =>
+  new Map(connections.flatMap(({ model, batchTier: tier }) => (tier ? [[model, tier]] : [])))
 
 interface SealedKey extends LlmConnectionKey {
   readonly sealedKey: Buffer

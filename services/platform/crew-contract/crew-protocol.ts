@@ -6,6 +6,7 @@ import { handedConnections } from '../connections/handed-connections.ts'
 import { kickoffFiles } from './kickoff-files.ts'
 import { modelEndpoint } from '../connections/model-endpoint.ts'
 import { STEP_KINDS } from './step-key.ts'
+import { serviceTier } from '../../shared/models/llm-answer.ts'
 
 /** The version of the crew contract that this platform speaks (docs/crew-contract.md). */
 export const CONTRACT = 2
@@ -47,6 +48,8 @@ const usage = v.object({
   output_tokens: count,
   /** Those of the input that the provider had in its cache. */
   cached_input_tokens: v.optional(count),
+  /** Of a call of a model: the one by which it was billed. @default the usual one */
+  service_tier: serviceTier,
 })
 const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to 64 characters'))
 
@@ -73,10 +76,13 @@ const llmCall = v.object({
   messages_out: v.array(message),
   started_at: time,
   ended_at: time,
+  /** The service tier that was asked for, and why it was not given. */
+  refused_tier: v.optional(v.object({ tier: prose, error: failure })),
   /** HTTP requests made, the first one included. */
   attempts: count,
   response_model: v.optional(prose),
   response_id: v.optional(prose),
+  service_tier: serviceTier,
   finish_reason: v.optional(prose),
   input_tokens: v.optional(count),
   output_tokens: v.optional(count),
@@ -289,11 +295,4 @@ export const kickoffLine = v.object({
   stop: v.optional(v.boolean()),
   text_deltas: v.optional(v.boolean()),
   connections: v.optional(handedConnections),
-})
-
-/** What a crew says of itself at `/describe`. */
-export const crewDescription = v.object({
-  contract: count,
-  name: prose,
-  capabilities: v.array(prose),
 })

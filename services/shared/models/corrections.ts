@@ -1,4 +1,4 @@
-import { asksForResponses } from './refusals.ts'
+import { asksForResponses, lacksCapacity } from './refusals.ts'
 import type { Refusal } from './refusals.ts'
 import type { LlmCall } from './llm-call.ts'
 import type { HearText } from './wire/wire-form.ts'
@@ -10,6 +10,13 @@ export interface Habit {
   readonly areToolsUnreasoned: boolean
   /** The endpoint seals nothing of what its models reason. */
   readonly isUnsealed: boolean
+  /** The endpoint takes no service tier for the model. */
+  readonly isWithoutTiers: boolean
+}
+
+interface Failure {
+  readonly code: 'llm_rejected'
+  readonly message: string
 }
 
 /** A call in the form in which it is made, and who follows its answer. */
@@ -17,6 +24,10 @@ export interface Asked {
   readonly call: LlmCall
   readonly hearText?: HearText | undefined
   readonly habit: Habit
+  /** The service tier that is asked for; undefined: the usual one. */
+  readonly tier?: string | undefined
+  /** The one that was asked for before, and why it was not given. */
+  readonly refusedTier?: { readonly tier: string; readonly error: Failure } | undefined
   /** The form may be changed for another one. */
   readonly isFormFree: boolean
 }
@@ -27,6 +38,13 @@ export interface Asked {
  */
 export function correct(asked: Asked, refusal: Refusal): Asked | undefined {
   const { call, hearText } = asked
+  if (asked.tier !== undefined) {
+    const usual = { ...asked, tier: undefined }
+    if (lacksCapacity(refusal)) return usual
+    if (refusal.status < 429 && /service.?tier/i.test(refusal.body)) {
+      return { ...usual, habit: { ...asked.habit, isWithoutTiers: true } }
+    }
+  }
   if (hearText && /stream/i.test(refusal.body)) return { ...asked, hearText: undefined }
   if (call.response_format && /response.?format|json_schema|text\.format/i.test(refusal.body)) {
     const { response_format: _format, ...plain } = call

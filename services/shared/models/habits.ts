@@ -36,6 +36,7 @@ const firstHabit = (api: LlmApi): Habit => ({
   form: api === 'auto' ? 'chat_completions' : api,
   areToolsUnreasoned: false,
   isUnsealed: false,
+  isWithoutTiers: false,
 })
 
 const digest = ({ baseUrl, apiKey = '', api, model }: HabitKey): string =>

@@ -2,6 +2,9 @@ import * as v from 'valibot'
 
 const SAID_CHARACTERS_MAX = 500
 
+/** A word for how fast, and at which price, a provider answers a call, such as `flex`. */
+export const SERVICE_TIER = /^[a-z0-9][a-z0-9_-]{0,39}$/
+
 /** A number of tokens. */
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
@@ -16,6 +19,12 @@ export const known = <Schema extends v.GenericSchema>(schema: Schema) =>
 export const toolArguments = v.pipe(
   v.nullish(v.union([v.string(), v.record(v.string(), v.unknown())]), ''),
   v.transform((given) => (typeof given === 'string' ? given : JSON.stringify(given))),
+)
+
+/** The service tier of an answer; what is not the name of one counts as none. */
+export const serviceTier = v.fallback(
+  v.optional(v.pipe(v.string(), v.regex(SERVICE_TIER))),
+  undefined,
 )
 
 /** A model's answer, as a step records it. Some providers leave out ids and token counts. */
@@ -34,6 +43,8 @@ export const completion = v.object({
   cachedInputTokens: v.optional(count),
   /** Those of the output that the model reasoned with. */
   reasoningTokens: v.optional(count),
+  /** By which the call is billed; none: the usual one. */
+  serviceTier: v.optional(v.string()),
   /**
    * The items of an answer that calls tools, as its provider wants them back with the results: what
    * the model reasoned is sealed in them.

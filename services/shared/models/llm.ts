@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readRefusal } from './refusals.ts'
+import { lacksCapacity, readRefusal } from './refusals.ts'
 import { backoffMs } from '../backoff.ts'
 import { deadline } from '../deadline.ts'
 import { AppError, toError } from '../errors.ts'
@@ -48,6 +48,8 @@ interface LlmOptions {
   readonly apiKey?: string | undefined
   /** @default auto: `chat_completions`, or what the endpoint asks for */
   readonly api?: LlmApi | undefined
+  /** The service tier to ask for, as far as the endpoint has it and room in it. @default none */
+  readonly serviceTier?: string | undefined
   /** What endpoints have asked for so far. @default nothing */
   readonly habits?: Habits
   /** For each HTTP request. */
@@ -72,10 +74,10 @@ export interface LlmFailure {
 }
 
 /** The result of a model call, with the number of HTTP requests that it took. */
-export type LlmResult = { readonly attempts: number } & (
-  | ({ readonly ok: true } & Completion)
-  | { readonly ok: false; readonly failure: LlmFailure }
-)
+export type LlmResult = {
+  readonly attempts: number
+  readonly refusedTier?: Asked['refusedTier']
+} & (({ readonly ok: true } & Completion) | { readonly ok: false; readonly failure: LlmFailure })
 
 /** A model behind an OpenAI-compatible address. */
 export interface Llm {
@@ -119,11 +121,16 @@ export function createLlm(options: LlmOptions): Llm {
     async complete(call, signal, hearText) {
       const key = { ...options, api, model: call.model }
       const habit = habits.find(key)
-      let asked: Asked = { call, hearText, habit, isFormFree: api === 'auto' }
+      const tier = habit.isWithoutTiers ? undefined : options.serviceTier
+      let asked: Asked = { call, hearText, habit, tier, isFormFree: api === 'auto' }
       for (let attempts = 1; ; attempts += 1) {
         const result = await attempt(options, asked, signal)
         if (result.ok && asked.habit !== habit) habits.learn(key, asked.habit)
-        if (result.ok) return { ...result, attempts }
+        const { refusedTier } = asked
+        if (result.ok) {
+          const { serviceTier = asked.tier } = result
+          return { ...result, serviceTier, refusedTier, attempts }
+        }
         const { failure, retry } = result
         const waitMs = waitOf(retry, () => backoffMs(attempts, { firstMs, maxMs: BACKOFF_MAX_MS }))
         if (waitMs > RETRY_AFTER_MAX_MS || attempts === ATTEMPTS_MAX) {
@@ -134,6 +141,7 @@ export function createLlm(options: LlmOptions): Llm {
               message:
                 attempts === 1 ? failure.message : `${failure.message} (${attempts} attempts)`,
             },
+            refusedTier,
             attempts,
           }
         }
@@ -152,11 +160,11 @@ function waitOf(retry: Retry, backoff: () => number): number {
 
 async function attempt(options: LlmOptions, asked: Asked, signal: AbortSignal): Promise<Attempt> {
   const { baseUrl, apiKey, timeoutMs, guard, proxy } = options
-  const { call, hearText, habit } = asked
+  const { call, hearText, habit, tier } = asked
   const form = FORMS[habit.form]
   const url = new URL(baseUrl + form.path)
   const streamed = hearText && form.openStream(hearText)
-  const how = { ...habit, host: url.hostname, isStreamed: streamed !== undefined }
+  const how = { ...habit, tier, host: url.hostname, isStreamed: streamed !== undefined }
   try {
     const answer = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
       postJson({
@@ -230,9 +238,16 @@ function refused({ host }: URL, answer: PostResult, { apiKey, asked }: Reading):
   // On a private network it is at an origin that the operator lists: the guard refuses all others.
   const said = readRefusal(body, apiKey)
   const message = `The model at ${host} refused the call with HTTP ${status}${said}`
-  const isPassing = status === 429 || status >= 500
-  const retry = isPassing ? retryAfterMs(retryAfter) : (correct(asked, { status, body }) ?? 'never')
-  return { ok: false, retry, failure: { code: 'llm_rejected', message } }
+  const isFull = asked.tier !== undefined && lacksCapacity({ status, body })
+  const isPassing = !isFull && (status === 429 || status >= 500)
+  const failure = { code: 'llm_rejected', message } as const
+  if (isPassing) return { ok: false, retry: retryAfterMs(retryAfter), failure }
+  const again = correct(asked, { status, body })
+  const { tier } = asked
+  if (!again || tier === undefined || again.tier === tier) {
+    return { ok: false, retry: again ?? 'never', failure }
+  }
+  return { ok: false, retry: { ...again, refusedTier: { tier, error: failure } }, failure }
 }
 
 /** `Retry-After` (RFC 9110 section 10.2.3) is a number of seconds or a date. */

@@ -32,6 +32,13 @@ export const asksForResponses = ({ status, body }: Refusal): boolean =>
   (status === 400 || status === 404) && /\bv1\/responses\b/.test(body)
 
 /**
+ * Tells whether a refusal says that a service tier has no room. OpenAI bills nothing for it, and
+ * advises to ask without the tier.
+ */
+export const lacksCapacity = ({ status, body }: Refusal): boolean =>
+  status === 503 || (status === 429 && /resource.?(unavailable|exhausted)/i.test(body))
+
+/**
  * Returns the name that `chat/completions` of a host has for the limit of tokens. OpenAI's own
  * endpoint has renamed it and refuses the old name for newer models; the others know the old one.
  */

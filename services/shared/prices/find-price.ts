@@ -5,6 +5,8 @@ import type { Price, TokenPrices } from './price-table.ts'
 interface PricedCall {
   /** As it was asked for; what comes before its last slash does not count. */
   readonly model: string
+  /** By which it is billed. @default the usual one */
+  readonly tier?: string | undefined
   /** The id of the organization, as traces name it. */
   readonly organization: string
   readonly at: Date
@@ -12,9 +14,18 @@ interface PricedCall {
 
 /**
  * Returns what the tokens of a call cost, by the rules of the collector: an organization's own
- * price comes before the common one. Undefined where there is no price at that time.
+ * price comes before the common one. A service tier has a price of its own where one is for
+ * `model@tier`. Undefined where there is no price at that time.
  */
 export function findPrice(
+  prices: readonly Price[],
+  { tier, ...call }: PricedCall,
+): TokenPrices | undefined {
+  const ofTier = tier ? findOne(prices, { ...call, model: `${call.model}@${tier}` }) : undefined
+  return ofTier ?? findOne(prices, call)
+}
+
+function findOne(
   prices: readonly Price[],
   { model, organization, at }: PricedCall,
 ): TokenPrices | undefined {
@@ -34,17 +45,19 @@ export interface ModelUse {
   readonly input_tokens: number
   readonly cached_input_tokens: number
   readonly output_tokens: number
+  /** @default the usual one */
+  readonly service_tier?: string
 }
 
 /** Returns dollars by the prices of that time; undefined where a model has no price. */
 export function costOfModels(
   models: readonly ModelUse[],
   prices: readonly Price[],
-  when: Omit<PricedCall, 'model'>,
+  when: Omit<PricedCall, 'model' | 'tier'>,
 ): number | undefined {
   let microdollars = 0
-  for (const { model, ...tokens } of models) {
-    const price = findPrice(prices, { model, ...when })
+  for (const { model, service_tier: tier, ...tokens } of models) {
+    const price = findPrice(prices, { model, tier, ...when })
     if (!price) return undefined
     const { input, output = 0, cached = input } = price
     const cachedTokens = Math.min(tokens.cached_input_tokens, tokens.input_tokens)
@@ -65,6 +78,20 @@ export function perToken(perMillion: number): string {
   const picodollars = Math.round(Number((perMillion * 1e6).toPrecision(15)))
   const digits = String(picodollars).padStart(PICODOLLARS_DIGITS + 1, '0')
   return `${digits.slice(0, -PICODOLLARS_DIGITS)}.${digits.slice(-PICODOLLARS_DIGITS)}`
+}
+
+/** Returns the prices that an organization has for the service tiers of a model, by their names. */
+export function pricesOfTiers(
+  prices: readonly Price[],
+  { model, ...when }: Omit<PricedCall, 'tier'>,
+): Record<string, TokenPrices> {
+  const begin = `${plainModel(model)}@`
+  const named = prices.flatMap(({ models }) => models.filter((name) => name.startsWith(begin)))
+  const tiers = [...new Set(named)].flatMap((name) => {
+    const price = findOne(prices, { model: name, ...when })
+    return price ? [[name.slice(begin.length), price] as const] : []
+  })
+  return Object.fromEntries(tiers)
 }
 
 /** The tokens of a call, as far as they are known. */

@@ -16,6 +16,7 @@ import type { LlmConnection } from '../../platform/connections/llm-connections.t
 import { createLlmKeys } from '../../platform/connections/llm-keys.ts'
 import { PROVIDER_NAMES } from '../../platform/connections/llm-providers.ts'
 import { requireRegion } from '../../platform/connections/regions.ts'
+import { SERVICE_TIER } from '../../shared/models/llm-answer.ts'
 import { LLM_APIS } from '../../shared/models/llm-call.ts'
 import type { LlmApi } from '../../shared/models/llm-call.ts'
 import type { Organization } from '../../platform/people/organizations.ts'
@@ -81,6 +82,22 @@ const fields = {
     example: 'auto',
   }),
   region,
+  batch_tier: field(
+    v.optional(
+      v.nullable(
+        v.pipe(words(), v.regex(SERVICE_TIER, 'must be a word in small letters, such as flex')),
+      ),
+      null,
+    ),
+    {
+      label: 'Service tier for batches',
+      hint:
+        'Runs of batches ask for it, such as flex, which is slower and costs less; where it has ' +
+        'no room, they ask without it. A price for model@flex says what it costs.',
+      control: text({ max: 40, isMono: true, isOptional: true }),
+      example: 'flex',
+    },
+  ),
   api_key: field(v.optional(upTo(LLM_LENGTHS.key)), {
     label: 'API key',
     hint:
@@ -109,13 +126,14 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
   under: organization('/llm-connections'),
   most: LLM_CONNECTIONS_MAX,
   fields,
-  values: ({ name, provider, model, baseUrl, api, region: place, key }) => ({
+  values: ({ name, provider, model, baseUrl, api, region: place, batchTier, key }) => ({
     name,
     provider,
     model,
     base_url: baseUrl,
     api,
     region: place,
+    batch_tier: batchTier ?? null,
     api_key: key,
   }),
   facts: factsByName({
@@ -141,9 +159,10 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
       const found = await findLlmConnection(call.sql, key)
       return found && withCredentials(call)(found)
     },
-    async read({ sql, deps, owner }, { base_url: baseUrl, api_key: key, ...values }) {
+    async read({ sql, deps, owner }, given) {
+      const { base_url: baseUrl, api_key: key, batch_tier: batchTier, ...values } = given
       await requireRegion(sql, owner.id, values)
-      return readLlmConnection(surroundingsOf(deps).guard, { ...values, baseUrl, key })
+      return readLlmConnection(surroundingsOf(deps).guard, { ...values, batchTier, baseUrl, key })
     },
     async create(call, { key, ...given }) {
       const connection = { ...given, organizationId: call.owner.id }

@@ -81,7 +81,7 @@ const fields = {
       label: 'Models',
       hint:
         'As calls name them, with spaces between. What stands before the last slash does not ' +
-        'count.',
+        'count. With @flex behind it, a name has the price of that service tier.',
       control: { ...words, render: (shown, typed) => modelNames.render(shown, typed) },
       example: ['gpt-4o'],
     },

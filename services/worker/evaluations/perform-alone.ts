@@ -108,7 +108,11 @@ function openMeter(prices: readonly Price[], organizationId: number) {
       sums.inputTokens += event.input_tokens ?? 0
       sums.outputTokens += event.output_tokens ?? 0
       const at = { organization, at: new Date() }
-      const price = findPrice(prices, { model: event.request_model, ...at })
+      const price = findPrice(prices, {
+        model: event.request_model,
+        tier: event.service_tier,
+        ...at,
+      })
       usd = usd === null || !price ? null : usd + costOf(event, price)
     },
     spent: () => ({ ...sums, usd, tools }),

@@ -10,6 +10,8 @@ import type {
 import { isRepetition } from '../../platform/crew-contract/step-key.ts'
 import type { RunFacts } from '../../platform/runs/run-queue.ts'
 import type { Failure } from '../../platform/runs/runs.ts'
+import { costOf, pricesOfTiers } from '../../shared/prices/find-price.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 
 /** The types of tools that call another service. */
 const REMOTE = new Set(['mcp', 'http', 'fetch'])
@@ -69,9 +71,11 @@ export function traceCalls({ start, run, tasks }: CallTracing) {
     parts.delete(event.step)
   }
 
-  function add(event: LlmCallEvent | ToolCallEvent): void {
+  function add(event: LlmCallEvent | ToolCallEvent, tierPrices: readonly Price[]): void {
     const { name, kind, attributes } =
-      event.type === 'llm_call' ? describeLlmCall(event) : describeToolCall(event)
+      event.type === 'llm_call'
+        ? describeLlmCall(event, tierCost(event, tierPrices, run))
+        : describeToolCall(event)
     const role = roleOf(run, event.agent, tasks.get(event.task))
     const known = { 'gen_ai.agent.name': role, ...attributes }
     const begun = parts.get(event.step ?? '')?.span?.setAttributes(known)
@@ -83,10 +87,10 @@ export function traceCalls({ start, run, tasks }: CallTracing) {
 
   return {
     /** Takes any event, and leaves what is of no call. */
-    follow(event: CrewEvent): void {
+    follow(event: CrewEvent, tierPrices: readonly Price[] = []): void {
       if (event.type === 'step_started') begin(event)
       if (event.type === 'step_finished' || event.type === 'step_failed') finish(event)
-      if (event.type === 'llm_call' || event.type === 'tool_call') add(event)
+      if (event.type === 'llm_call' || event.type === 'tool_call') add(event, tierPrices)
     },
     /** Ends the calls that go on. */
     end(at: Date, failure?: Failure): void {
@@ -112,11 +116,26 @@ function roleOf({ definition, inputs }: RunFacts, key: string, task?: OpenTask) 
   return found && key !== task?.agent ? fillIn(found.role, inputs) : task?.role
 }
 
+/** Returns what a call cost by the price of its service tier, which collectors do not know. */
+function tierCost(
+  event: LlmCallEvent,
+  prices: readonly Price[],
+  { organizationId }: RunFacts,
+): number | undefined {
+  const { request_model: model, service_tier: tier = '', started_at } = event
+  const when = { organization: String(organizationId), at: new Date(started_at) }
+  const price = pricesOfTiers(prices, { model, ...when })[tier]
+  return price && costOf(event, price)
+}
+
 /**
  * The name and the attributes of an LLM call's span, as the OpenTelemetry GenAI conventions have
  * them (SPEC 9).
  */
-function describeLlmCall(event: LlmCallEvent): {
+function describeLlmCall(
+  event: LlmCallEvent,
+  usd: number | undefined,
+): {
   name: string
   kind: SpanKind
   attributes: Attributes
@@ -133,6 +152,10 @@ function describeLlmCall(event: LlmCallEvent): {
       'gen_ai.response.model': event.response_model,
       fallback_for: event.instead_of?.model,
       fallback_reason: event.instead_of?.error.message,
+      'openai.request.service_tier': event.refused_tier?.tier,
+      'openai.response.service_tier': event.service_tier,
+      service_tier_refused: event.refused_tier?.error.message,
+      'gen_ai.usage.cost': usd,
       'gen_ai.response.id': event.response_id,
       'gen_ai.response.finish_reasons':
         event.finish_reason === undefined ? undefined : [event.finish_reason],

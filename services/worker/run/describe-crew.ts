@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { crewDescription } from '../../platform/crew-contract/crew-protocol.ts'
+import { crewDescription } from '../../platform/crew-contract/crew-description.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { readBounded } from '../../shared/http/read-bounded.ts'
 

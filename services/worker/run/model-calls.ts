@@ -6,6 +6,7 @@ import type { Booking } from '../../platform/budgets/budget-booking.ts'
 import { chargeCall, reserveCall, settleCalls } from '../../platform/budgets/budget-ledger.ts'
 import type {
   BudgetWarning,
+  PlainTokenPrice,
   PlannedCall,
   TokenPrice,
 } from '../../platform/budgets/budget-ledger.ts'
@@ -13,8 +14,8 @@ import type { BudgetStop } from '../../platform/budgets/budget-stops.ts'
 import type { CrewEvent, StepUsage } from '../../platform/crew-contract/crew-protocol.ts'
 import type { LeasedRun } from '../../platform/runs/run-queue.ts'
 import type { Database } from '../../shared/postgres/database.ts'
-import { findPrice, perToken } from '../../shared/prices/find-price.ts'
-import type { Price } from '../../shared/prices/price-table.ts'
+import { findPrice, perToken, pricesOfTiers } from '../../shared/prices/find-price.ts'
+import type { Price, TokenPrices } from '../../shared/prices/price-table.ts'
 import type { KeptEvent } from './call-crew.ts'
 
 /** The database with the ledgers, and what models cost. */
@@ -113,9 +114,10 @@ function bookOneByOne({ sql, run, state, priceOf, toCall }: Booker) {
 
   const charge = (model: string, usage: Partial<StepUsage>): Promise<BudgetWarning[]> => {
     const { input_tokens: inputTokens = 0, output_tokens: outputTokens = 0 } = usage
-    const { cached_input_tokens: cachedInputTokens = 0 } = usage
+    const { cached_input_tokens: cachedInputTokens = 0, service_tier: tier } = usage
     const tokens = { inputTokens, outputTokens, cachedInputTokens }
-    return chargeCall(sql, run, { ...tokens, price: priceOf(model) })
+    const price = priceOf(model)
+    return chargeCall(sql, run, { ...tokens, price: price?.tiers?.[tier ?? ''] ?? price })
   }
 
   /** A crew that does not stop is charged for what it did nevertheless. */
@@ -152,12 +154,19 @@ function bookOneByOne({ sql, run, state, priceOf, toCall }: Booker) {
 function pricesOf(prices: PricedDeps['prices'], organizationId: number) {
   const organization = String(organizationId)
   return (model: string): TokenPrice | undefined => {
-    const found = findPrice(prices(), { model, organization, at: new Date() })
+    const call = { model, organization, at: new Date() }
+    const found = findPrice(prices(), call)
     if (!found) return undefined
-    const { input, output = 0, cached } = found
-    const price = { input: perToken(input), output: perToken(output) }
-    return cached === undefined ? price : { ...price, cached: perToken(cached) }
+    const tiers = Object.entries(pricesOfTiers(prices(), call))
+    if (tiers.length === 0) return toTokenPrice(found)
+    const byName = tiers.map(([tier, price]) => [tier, toTokenPrice(price)])
+    return { ...toTokenPrice(found), tiers: Object.fromEntries(byName) }
   }
+}
+
+function toTokenPrice({ input, output = 0, cached }: TokenPrices): PlainTokenPrice {
+  const price = { input: perToken(input), output: perToken(output) }
+  return cached === undefined ? price : { ...price, cached: perToken(cached) }
 }
 
 const isModelCall = (event: KeptEvent): event is StepStarted =>

@@ -114,7 +114,7 @@ export async function performRun(
       ...surroundings(deps, run, prepared.resolved),
       async onEvents(events) {
         for (const event of events) {
-          trace.event(event)
+          trace.event(event, prepared.tierPrices)
           if (event.type === 'llm_call' && event.error) refused = event.request_model
         }
         const stop = await budget.follow(events, { commit, signal })
@@ -181,9 +181,9 @@ async function prepare(
 async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const { url } = run
   if (url === null) return { failure: NOT_DEPLOYED }
-  const found = await resolveModels(deps, run)
+  const found = await resolveModels(deps, { ...run, batchedRun: run.id })
   if ('failure' in found) return found
-  const { names, allowedRegions, ...models } = found
+  const { names, allowedRegions, tierPrices, ...models } = found
   const resolved = await resolveConnections(deps, { ...run, allowedRegions }, signal)
   if ('failure' in resolved) return resolved
   const { steps, advancedIn } = run.mayHaveSteps
@@ -194,7 +194,7 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const { connections } = resolved
   const tokens = Object.keys(connections).length === 0 ? {} : { connections }
   const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
-  return { url, request, advancedIn, resolved, names }
+  return { url, request, advancedIn, resolved, names, tierPrices }
 }
 
 /** Returns true for a version that takes files. */

@@ -5,6 +5,7 @@ import type { CrewEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { KeptEvent } from './call-crew.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../../platform/runs/run-queue.ts'
 import type { Failure } from '../../platform/runs/runs.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { runSpan } from '../../shared/tracing/run-span.ts'
@@ -17,7 +18,8 @@ import type { OpenTask, Start } from './call-spans.ts'
 
 /** The spans of one attempt of a run. */
 interface RunTrace {
-  event(event: KeptEvent): void
+  /** Takes an event, and the organization's own prices where the run asks for service tiers. */
+  event(event: KeptEvent, tierPrices?: readonly Price[]): void
   /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
   end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void
 }
@@ -70,8 +72,8 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   const startAttempt = (startTime: Date): Span =>
     start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
 
-  function follow(event: Exclude<KeptEvent, OtherEvent>): void {
-    calls.follow(event)
+  function follow(event: Exclude<KeptEvent, OtherEvent>, tierPrices?: readonly Price[]): void {
+    calls.follow(event, tierPrices)
     if (event.type === 'task_started') {
       const { task, agent, agent_role: role } = event
       const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
@@ -88,11 +90,11 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   }
 
   return {
-    event(event) {
+    event(event, tierPrices) {
       if (event.type === 'other') return
       lastAt = new Date('ended_at' in event ? event.ended_at : event.at)
       if (event.type === 'crew_started') attempt ??= startAttempt(lastAt)
-      else if (attempt) follow(event)
+      else if (attempt) follow(event, tierPrices)
     },
     end({ failure, isOver }) {
       const at = failure ? new Date(Math.max(Date.now(), lastAt.getTime())) : lastAt

@@ -1,6 +1,13 @@
 import * as v from 'valibot'
 import { limitFor } from '../refusals.ts'
-import { count, describeNothing, known, parseJson, toolArguments } from '../llm-answer.ts'
+import {
+  count,
+  describeNothing,
+  known,
+  parseJson,
+  serviceTier,
+  toolArguments,
+} from '../llm-answer.ts'
 import type { Completion } from '../llm-answer.ts'
 import type { LlmCall } from '../llm-call.ts'
 import { openChatStream } from './chat-stream.ts'
@@ -17,6 +24,7 @@ const toolCall = v.object({
 const completionBody = v.object({
   id: known(v.string()),
   model: known(v.string()),
+  service_tier: serviceTier,
   choices: v.pipe(
     v.array(
       v.object({
@@ -50,7 +58,7 @@ export const chatCompletions: WireForm = {
 
 function toChatRequest(
   { max_tokens, reasoning_effort, messages, ...call }: LlmCall,
-  { host, isStreamed, areToolsUnreasoned }: RequestOptions,
+  { host, isStreamed, areToolsUnreasoned, tier }: RequestOptions,
 ) {
   const effort = reasoning_effort ?? (call.tools && areToolsUnreasoned ? 'none' : undefined)
   return {
@@ -58,6 +66,7 @@ function toChatRequest(
     messages: messages.map(({ items: _items, ...message }) => message),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(max_tokens === undefined ? {} : { [limitFor(host)]: max_tokens }),
+    ...(tier === undefined ? {} : { service_tier: tier }),
     ...(isStreamed ? STREAMED : {}),
   }
 }
@@ -70,11 +79,11 @@ function readChatCompletion(body: string, hasTools: boolean): Completion | strin
     const [issue] = result.issues
     return `JSON that is no chat completion (${v.getDotPath(issue) ?? 'body'}: ${issue.message})`
   }
-  const { id, model, choices, usage } = result.output
+  const { id, model, choices, usage, service_tier: tier } = result.output
   const { text, refusal, toolCalls, finishReason } = readChoice(choices[0])
   if (text === '' && !hasTools) return describeNothing(finishReason, refusal)
   const asked = hasTools && toolCalls.length > 0 ? { toolCalls } : {}
-  return { text, ...asked, finishReason, id, model, ...tokensOf(usage) }
+  return { text, ...asked, finishReason, id, model, serviceTier: tier, ...tokensOf(usage) }
 }
 
 function tokensOf(usage: v.InferOutput<typeof completionBody>['usage']) {

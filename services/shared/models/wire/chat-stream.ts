@@ -7,6 +7,7 @@ const given = <Schema extends v.GenericSchema>(schema: Schema) => v.nullish(sche
 const chunk = v.object({
   id: given(v.string()),
   model: given(v.string()),
+  service_tier: v.optional(v.unknown()),
   choices: given(
     v.array(
       v.object({
@@ -44,6 +45,7 @@ interface ToolCall {
 interface Whole {
   id?: string
   model?: string
+  service_tier?: unknown
   usage?: unknown
   error?: unknown
   content: string
@@ -80,9 +82,12 @@ function parse(data: string): Chunk | undefined {
   return result.success ? result.output : undefined
 }
 
-function addChunk(whole: Whole, { id, model, usage, error, choices }: Chunk, hear: HearText): void {
+function addChunk(whole: Whole, part: Chunk, hear: HearText): void {
+  const { id, model, usage, error, choices } = part
   if (id) whole.id ??= id
   if (model) whole.model ??= model
+  // The one that served is known at the end.
+  whole.service_tier = part.service_tier ?? whole.service_tier
   whole.usage = usage ?? whole.usage
   whole.error ??= error
   for (const choice of (choices ?? []).slice(0, 1)) addChoice(whole, choice, hear)
@@ -112,9 +117,10 @@ function addCall({ toolCalls }: Whole, index: number, { id, function: part }: Ca
   call.function.arguments += part?.arguments ?? ''
 }
 
-function toCompletion({ id, model, usage, content, refusal, finishReason, toolCalls }: Whole) {
+function toCompletion(whole: Whole) {
+  const { id, model, service_tier, usage, content, refusal, finishReason, toolCalls } = whole
   const tool_calls = [...toolCalls].toSorted(([a], [b]) => a - b).map(([, call]) => call)
   const said = { role: 'assistant', content, refusal }
   const message = { ...said, ...(tool_calls.length > 0 && { tool_calls }) }
-  return { id, model, usage, choices: [{ message, finish_reason: finishReason }] }
+  return { id, model, service_tier, usage, choices: [{ message, finish_reason: finishReason }] }
 }

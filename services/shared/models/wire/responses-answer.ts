@@ -1,5 +1,12 @@
 import * as v from 'valibot'
-import { count, describeNothing, known, parseJson, toolArguments } from '../llm-answer.ts'
+import {
+  count,
+  describeNothing,
+  known,
+  parseJson,
+  serviceTier,
+  toolArguments,
+} from '../llm-answer.ts'
 import type { Completion } from '../llm-answer.ts'
 
 const messagePart = v.looseObject({
@@ -29,6 +36,7 @@ const responseBody = v.object({
   id: known(v.string()),
   model: known(v.string()),
   status: known(v.string()),
+  service_tier: serviceTier,
   error: known(v.unknown()),
   incomplete_details: known(v.object({ reason: known(v.string()) })),
   output: v.pipe(
@@ -74,6 +82,7 @@ export function readResponse(
     finishReason,
     id,
     model,
+    serviceTier: result.output.service_tier,
     ...tokensOf(usage),
   }
 }

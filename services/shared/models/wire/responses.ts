@@ -68,7 +68,7 @@ export const responses: WireForm = {
   openStream: openResponseStream,
 }
 
-function toRequest(call: LlmCall, { isStreamed, isUnsealed }: RequestOptions) {
+function toRequest(call: LlmCall, { isStreamed, isUnsealed, tier }: RequestOptions) {
   const { model, temperature, max_tokens, reasoning_effort, tools, tool_choice } = call
   return {
     model,
@@ -87,6 +87,7 @@ function toRequest(call: LlmCall, { isStreamed, isUnsealed }: RequestOptions) {
           },
         }
       : {}),
+    ...(tier === undefined ? {} : { service_tier: tier }),
     ...(isStreamed ? { stream: true } : {}),
   }
 }

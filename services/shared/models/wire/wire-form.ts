@@ -23,6 +23,8 @@ export interface RequestOptions {
   readonly areToolsUnreasoned: boolean
   /** The endpoint seals nothing of what its models reason. */
   readonly isUnsealed: boolean
+  /** Undefined: the one that the provider has for its customer. */
+  readonly tier: string | undefined
 }
 
 /** The form in which an endpoint is asked, and answers. */
