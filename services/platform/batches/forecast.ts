@@ -2,12 +2,17 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { findPrice } from '../../shared/prices/find-price.ts'
 import { loadPrices } from '../../shared/prices/load-prices.ts'
 import type { Automation } from '../automations/automations.ts'
+import { modelsOf } from '../definitions/crew-definition.ts'
+import type { CrewDefinition } from '../definitions/crew-definition.ts'
+import { isOwnCrew } from '../definitions/own-crew-definition.ts'
 import { listOwnPrices } from '../budgets/model-prices.ts'
 import { batchTiersOf, listConnectionsForModels } from '../connections/llm-connections.ts'
 
 /** The newest runs of a version that a forecast looks at, and those that are too few. */
 const RUNS_MAX = 500
 const RUNS_MIN = 20
+/** Former versions whose models are compared. */
+const VERSIONS_MAX = 20
 /** Inputs of half the size, and of twice the size, are alike. */
 const ALIKE = 2
 /** Of the normal distribution. */
@@ -26,6 +31,8 @@ export interface Forecast {
   readonly rows: number
   /** The runs that it is made of. */
   readonly runs: number
+  /** They are those of the version; else also of former ones with the same models. */
+  readonly isByVersion: boolean
   /** They are those whose inputs are as large as the rows; else there are too few of them. */
   readonly isBySize: boolean
   readonly tokens: Estimate | null
@@ -64,23 +71,32 @@ interface ModelUse {
   readonly output: number
 }
 
-/** Forecasts what runs of the version of an automation take, from its last ones that ended. */
+/**
+ * Forecasts what runs of the version of an automation take, from its last ones that ended. Where
+ * these are too few, those of former versions that name the same models are taken with them.
+ */
 export async function forecastBatch(
   sql: Queryable,
   automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
   { rows, sizes, isBatch = true }: Forecasted,
 ): Promise<Forecast> {
-  const all = await listMeasured(sql, automation)
+  const own = await listMeasured(sql, automation, [automation.projectVersionId])
+  const isByVersion = own.length >= RUNS_MIN
+  const all = isByVersion
+    ? own
+    : await listMeasured(sql, automation, await listAlikeVersions(sql, automation))
   const alike = sizes && all.filter(({ size }) => isAlike(size, sizes))
   const isBySize = alike !== undefined && alike.length >= RUNS_MIN
   const runs = isBySize ? alike : all
   if (runs.length < RUNS_MIN) {
-    return { rows, runs: runs.length, isBySize, tokens: null, cost: null, time: null }
+    const none = { tokens: null, cost: null, time: null }
+    return { rows, runs: runs.length, isByVersion, isBySize, ...none }
   }
   const costs = await costsOf(sql, runs, { ...automation, isBatch })
   return {
     rows,
     runs: runs.length,
+    isByVersion,
     isBySize,
     tokens: estimate(
       runs.map(
@@ -119,15 +135,40 @@ export async function forecastWaiting(
   return forecastBatch(sql, { id, organizationId, projectVersionId }, { rows, sizes })
 }
 
-const listMeasured = (
+/** Returns the version, and those of the automation's last runs that name the same models. */
+async function listAlikeVersions(
   sql: Queryable,
   { id, projectVersionId }: Pick<Automation, 'id' | 'projectVersionId'>,
+): Promise<number[]> {
+  const versions = await sql<{ id: number; definition: CrewDefinition }[]>`
+    select id, definition from project_versions
+    where id = ${projectVersionId} or id in (
+      select project_version_id from (
+        select project_version_id from executions
+        where deployment_id = ${id} and status in ('completed', 'error')
+        order by queued_at desc limit ${RUNS_MAX}) last)
+    order by id = ${projectVersionId} desc, id desc limit ${VERSIONS_MAX}`
+  const [version, ...others] = versions
+  if (!version || isOwnCrew(version.definition)) return [projectVersionId]
+  const models = namedBy(version.definition)
+  const alike = others.filter(
+    ({ definition }) => !isOwnCrew(definition) && namedBy(definition) === models,
+  )
+  return [version, ...alike].map((each) => each.id)
+}
+
+const namedBy = (definition: CrewDefinition): string => modelsOf(definition).toSorted().join('\n')
+
+const listMeasured = (
+  sql: Queryable,
+  { id }: Pick<Automation, 'id'>,
+  versionIds: readonly number[],
 ): Promise<MeasuredRun[]> => sql<MeasuredRun[]>`
   with ended as materialized (
     select id, usage, length(inputs::text) as size,
       extract(epoch from finished_at - started_at)::float8 * 1000 as ms
     from executions
-    where deployment_id = ${id} and project_version_id = ${projectVersionId}
+    where deployment_id = ${id} and project_version_id = any(${[...versionIds]}::int[])
       and status in ('completed', 'error') and started_at is not null
     order by queued_at desc limit ${RUNS_MAX})
   select e.ms, e.size, m.models, coalesce(

@@ -37,14 +37,16 @@ const forecast = s.document(
   {
     rows: s.integer,
     runs_measured: s.say(s.integer, 'Under 20, all is unknown.'),
+    by_version: s.say(s.truth, 'They are of the version alone, not of former ones, too.'),
     by_input_size: s.say(s.truth, 'They are those with inputs of such a size.'),
     tokens: s.orNull(estimate, 'Null: unknown.'),
     cost_usd: s.orNull(estimate, 'Null: unknown, such as without a price of a model.'),
     time_ms: s.orNull(estimate, 'Of all runs one after the other. Null: unknown.'),
   },
-  ({ rows, runs, isBySize, tokens, cost, time }: Forecast) => ({
+  ({ rows, runs, isByVersion, isBySize, tokens, cost, time }: Forecast) => ({
     rows,
     runsMeasured: runs,
+    byVersion: isByVersion,
     byInputSize: isBySize,
     tokens: tokens && estimateOf(tokens),
     costUsd: cost && estimateOf(cost),

@@ -68,7 +68,7 @@ const failedSection = (owner: Automation, batch: Batch, rows: readonly RowResult
 const runLink = (owner: Automation, id: string): Html =>
   html`<a class="mono" href="${runPath(owner, { id })}">${shortId(id)}</a>`
 
-function forecastSection({ rows, runs, isBySize, tokens, cost, time }: Forecast): Html {
+function forecastSection({ rows, runs, tokens, cost, time, ...of }: Forecast): Html {
   const whole = (value: number): string => count(Math.round(value))
   const row = (title: string, estimate: Estimate | null, say: (value: number) => string) =>
     html`<tr>
@@ -82,8 +82,10 @@ function forecastSection({ rows, runs, isBySize, tokens, cost, time }: Forecast)
     <div class="card-head">
       <h2 id="forecast">Forecast</h2>
       <span class="hint"
-        >from the last ${plural(runs, 'run')} of this
-        version${isBySize ? ' with inputs of such a size' : ''}</span
+        >from the last ${plural(runs, 'run')} of
+        ${of.isByVersion ? 'this version' : 'this version and former ones with its models'}${
+          of.isBySize ? ', with inputs of such a size' : ''
+        }</span
       >
     </div>
     ${listTable(

@@ -22,6 +22,7 @@ import {
   removeAutomation,
   stopAutomation,
 } from '../../../../services/platform/crews/automation-life.ts'
+import { publishVersion } from '../../../../services/platform/projects/project-versions.ts'
 import { createHold, liftHold } from '../../../../services/platform/erasures/legal-holds.ts'
 import type { HoldFields } from '../../../../services/platform/erasures/legal-holds.ts'
 import { createQueueRoom } from '../../../../services/platform/runs/queue-room.ts'
@@ -212,6 +213,7 @@ describe('a forecast', () => {
     expect(await forecastBatch(at.sql, automation, { rows: 5 })).toEqual({
       rows: 5,
       runs: 19,
+      isByVersion: false,
       isBySize: false,
       tokens: null,
       cost: null,
@@ -245,6 +247,31 @@ describe('a forecast', () => {
     expect(await forecastWaiting(at.sql, await find(middle))).toMatchObject({
       runs: 45,
       isBySize: false,
+    })
+  })
+
+  it('takes former versions with the same models where the version has few runs', async () => {
+    const [{ projectId }] = await at.sql<[{ projectId: number }]>`
+      select project_id from project_versions where id = ${automation.projectVersionId}`
+    await seedEnded(20, 'gpt-5.4-mini')
+    const publish = async (change: object) => {
+      const { id } = await publishVersion(at.sql, projectId, { ...definition, ...change })
+      return { ...automation, projectVersionId: id }
+    }
+    const renamed = await publish({ name: 'Other words' })
+    expect(await forecastBatch(at.sql, renamed, { rows: 1 })).toMatchObject({
+      runs: 20,
+      isByVersion: false,
+      tokens: { runP95: 20_000 },
+    })
+    const other = await publish({ llm: { model: 'test-model', fallbacks: ['another'] } })
+    expect(await forecastBatch(at.sql, other, { rows: 1 })).toMatchObject({
+      runs: 0,
+      isByVersion: false,
+      tokens: null,
+    })
+    expect(await forecastBatch(at.sql, automation, { rows: 1 })).toMatchObject({
+      isByVersion: true,
     })
   })
 
