@@ -3,19 +3,24 @@ import { refusalColumns } from '../budgets/budget-room.ts'
 import type { Refusal } from '../budgets/budget-room.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
+import type { Automation } from '../automations/automations.ts'
 import type { Batch } from './batches.ts'
-import { forecastWaiting } from './forecast.ts'
+import { forecastBatch, forecastWaiting } from './forecast.ts'
+import type { Forecast } from './forecast.ts'
 
 const LOOK_SECONDS = 2
 
-type Reserving = Pick<Batch, 'id' | 'organizationId' | 'deploymentId' | 'versionId'>
+type Reserving = Pick<Batch, 'id' | 'organizationId' | 'deploymentId'>
 
 /**
  * Reserves what the waiting rows of a batch take by the 95 % of its forecast, in each budget of the
  * day and the month that applies, or in none. Its own runs may use it, and others may not. Raises
  * `conflict` when there is no room or no budget, and when the forecast is unknown.
  */
-export async function reserveBatch(tx: Queryable, batch: Reserving): Promise<void> {
+export async function reserveBatch(
+  tx: Queryable,
+  batch: Reserving & Pick<Batch, 'versionId'>,
+): Promise<void> {
   const { id } = batch
   const [held] = await tx<{ waiting: number; isReserved: boolean }[]>`
     select waiting, exists (select from batch_reservations where batch_id = b.id) as is_reserved
@@ -24,9 +29,36 @@ export async function reserveBatch(tx: Queryable, batch: Reserving): Promise<voi
     throw new AppError('conflict', 'The batch has no rows that wait.')
   }
   if (held.isReserved) throw new AppError('conflict', 'The batch has a reservation already.')
-  const { tokens, cost } = await forecastWaiting(tx, batch)
+  await reserveForecast(tx, { ...batch, what: 'batch' }, await forecastWaiting(tx, batch))
+}
+
+/**
+ * Reserves what a run that was just queued takes by the 95 % of its forecast, likewise: until it
+ * has ended, however that is.
+ */
+export async function reserveRun(
+  tx: Queryable,
+  run: Pick<Automation, 'organizationId'> & { readonly deploymentId: number; readonly id: string },
+): Promise<void> {
+  const { id, organizationId, deploymentId } = run
+  const [queued] = await tx<[{ size: number; projectVersionId: number }]>`
+    select length(inputs::text) as size, project_version_id from executions where id = ${id}`
+  const { size, projectVersionId } = queued
+  const forecast = await forecastBatch(
+    tx,
+    { id: deploymentId, organizationId, projectVersionId },
+    { rows: 1, sizes: { smallest: size, largest: size }, isBatch: false },
+  )
+  await reserveForecast(tx, { ...run, what: 'run' }, forecast)
+}
+
+async function reserveForecast(
+  tx: Queryable,
+  { what, ...batch }: Reserving & { readonly what: 'batch' | 'run' },
+  { tokens, cost, rows }: Forecast,
+): Promise<void> {
   if (!tokens) {
-    throw new AppError('conflict', 'What the batch takes is unknown: too few runs have ended.')
+    throw new AppError('conflict', `What the ${what} takes is unknown: too few runs have ended.`)
   }
   const asked = { tokens: Math.ceil(tokens.totalP95), usd: cost ? cost.totalP95 : undefined }
   const budgets = await openLedgers(tx, batch)
@@ -34,9 +66,9 @@ export async function reserveBatch(tx: Queryable, batch: Reserving): Promise<voi
     throw new AppError('conflict', 'There is no budget of a day or a month to reserve from.')
   }
   if (asked.usd === undefined && budgets.some(({ isOfMoney }) => isOfMoney)) {
-    throw new AppError('conflict', 'What the batch costs is unknown: a model has no price.')
+    throw new AppError('conflict', `What the ${what} costs is unknown: a model has no price.`)
   }
-  await reserve(tx, batch, { ...asked, rows: held.waiting })
+  await reserve(tx, batch, { ...asked, rows })
 }
 
 /** The budgets of days and months that apply, with the names of their periods. */
@@ -133,7 +165,10 @@ export async function releaseEnded(sql: Database): Promise<number> {
     with open as materialized (
       select r.batch_id, coalesce((select waiting from batches where id = r.batch_id), 0) + (
         select count(*) from executions e
-        where e.batch_id = r.batch_id and e.status in ('queued', 'running', 'waiting')) as rows
+        where e.batch_id = r.batch_id and e.status in ('queued', 'running', 'waiting')) + (
+        -- of a run alone it has the id of that
+        select count(*) from executions e
+        where e.id = r.batch_id and e.status in ('queued', 'running', 'waiting')) as rows
       from (select distinct batch_id from batch_reservations) r),
     left_over as (
       select r.batch_id, r.budget_id, r.period,

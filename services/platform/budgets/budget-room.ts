@@ -35,7 +35,7 @@ export const periodOf = (sql: Queryable, at?: Date) => sql`
       case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) end`
 
 /**
- * What the batch of a run, or of one that waits for it, has reserved in a budget `b` for a run `o`:
+ * What a run or its batch, or one that waits for it, has reserved in a budget `b` for a run `o`:
  * there is room for its own calls.
  */
 export const ownReserved = (
@@ -44,8 +44,8 @@ export const ownReserved = (
   at?: Date,
 ) => sql`case when exists (select from batch_reservations) then coalesce((
   select max(w.${sql(of.what)}) from run_family(${of.runId}) m
-    join executions x on x.id = m.id and x.batch_id is not null
-    join batch_reservations w on w.batch_id = x.batch_id and w.budget_id = b.id
+    join executions x on x.id = m.id
+    join batch_reservations w on w.batch_id = coalesce(x.batch_id, x.id) and w.budget_id = b.id
       and w.period = ${periodOf(sql, at)}), 0) else 0 end`
 
 /**

@@ -98,6 +98,8 @@ interface Kickoff {
   readonly starter?: Starter | undefined
   /** Lets it into the queue. @default at once */
   readonly admit?: AdmitRun | undefined
+  /** Acts in the transaction that queues it; what it raises starts no run. @default nothing */
+  readonly onQueued?: ((tx: Queryable, id: string) => Promise<void>) | undefined
   /** Queues it with others, where it needs no transaction of its own. @default alone */
   readonly insert?: InsertRun | undefined
 }
@@ -118,9 +120,11 @@ interface Origin {
  * time's. Raises `queue_full` when it is not let into the queue.
  */
 export async function kickoff(sql: Queryable, request: Kickoff): Promise<string> {
-  const { deploymentId, idempotencyKey: key, origin, files = [] } = request
+  const { deploymentId, idempotencyKey: key, origin, files = [], onQueued } = request
   // Nothing but one statement, for the most frequent request of all.
-  if (key === undefined && !origin && files.length === 0) return queueRun(sql, request)
+  if (key === undefined && !origin && files.length === 0 && !onQueued) {
+    return queueRun(sql, request)
+  }
   return inTransaction(sql, async (tx) => {
     const requestHash = hashOf(request)
     const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
@@ -134,6 +138,7 @@ export async function kickoff(sql: Queryable, request: Kickoff): Promise<string>
     const id = await queueRun(tx, { ...request, insert: undefined })
     await keepFiles(tx, id, files)
     await origin?.carry(tx, id)
+    await onQueued?.(tx, id)
     if (key !== undefined) {
       await tx`insert into kickoff_keys ${tx({ deploymentId, key, requestHash, executionId: id })}`
     }
