@@ -14,6 +14,7 @@ function edit(form) {
     if (target.name.endsWith('.key')) return
     const isText = target.name === 'definition'
     state.isChanged = true
+    state.type()
     state.side = isText ? 'text' : 'form'
     // An answer to what was there before would take away what is typed.
     state.asked += 1
@@ -24,6 +25,7 @@ function edit(form) {
     if (!target.name.endsWith('.key')) return
     state.isChanged = true
     state.isRenamed = true
+    state.type()
     void check(state, 'rename')
   })
   form.addEventListener('click', (event) => {
@@ -31,6 +33,7 @@ function edit(form) {
     if (!button || button.value.startsWith('save-')) return
     event.preventDefault()
     state.isChanged = true
+    state.type()
     void check(state, button.value)
   })
   form.addEventListener('submit', () => {
@@ -129,19 +132,26 @@ function mark(fields, marks) {
 /** Offers to take back one change after the other. */
 function addUndo(state, opened) {
   const former = [opened]
+  // What was typed is not among them before the server has answered.
+  let isTyped = false
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'button'
   button.textContent = 'Undo'
   button.disabled = true
   state.form.querySelector('.editor-save').append(button)
+  state.type = () => {
+    isTyped = true
+    button.disabled = false
+  }
   state.remember = (text) => {
+    isTyped = false
     if (text !== former.at(-1)) former.push(text)
     if (former.length > 100) former.shift()
     button.disabled = former.length < 2
   }
   button.addEventListener('click', () => {
-    former.pop()
+    if (!isTyped) former.pop()
     state.isChanged = true
     state.side = 'text'
     state.form.elements.definition.value = former.at(-1)
