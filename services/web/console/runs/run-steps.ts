@@ -91,11 +91,17 @@ export function taskStates(
   asked: string | undefined,
 ): Map<string, TaskState> {
   const states = new Map<string, TaskState>()
-  for (const { kind, endMs, isError, facts } of toRunTimeline(progress, run, 0).steps) {
+  for (const { kind, endMs, isError, isCutOff, facts } of toRunTimeline(progress, run, 0).steps) {
     if (kind !== TASK || typeof facts['task'] !== 'string') continue
+    // It ended with its run, or its attempt.
+    const hasFailed = isError || (isCutOff && run.status === 'error')
+    if (isCutOff && !hasFailed) {
+      states.delete(facts['task'])
+      continue
+    }
     const done = facts['skipped'] === undefined ? 'done' : 'skipped'
     const open = endMs === null ? 'running' : done
-    states.set(facts['task'], isError ? 'failed' : open)
+    states.set(facts['task'], hasFailed ? 'failed' : open)
   }
   if (asked !== undefined) states.set(asked, 'asks')
   return states

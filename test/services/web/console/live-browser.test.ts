@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ProgressEvent } from '../../../../services/platform/runs/run-queue.ts'
-import { completeRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
+import { completeRun, failRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { parkRun } from '../../../../services/platform/runs/run-approvals.ts'
+import { expectAccessible } from '../../../support/axe.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs/runs.ts'
 import { publishTexts } from '../../../../services/platform/runs/run-texts.ts'
@@ -125,6 +126,35 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     expect(await announced(page).textContent()).toBe('Run completed')
     expect(await heading.isVisible()).toBe(true)
     expect(await page.evaluate('document.activeElement.textContent')).toContain('Edit inputs')
+    expect(complaints).toEqual([])
+    await page.context().close()
+  })
+
+  it('shows in the graph how far each task is, and breaks no rule meanwhile', async () => {
+    const { page, lease, tell, complaints } = await openRun()
+    const states = (): Promise<unknown> =>
+      page.evaluate(
+        "[...document.querySelectorAll('.crew-graph g')].map((task) => task.className.baseVal)",
+      )
+    const task = (key: string) => ({
+      task: key,
+      agent: 'x',
+      agent_role: 'X',
+      description: '',
+      at: now,
+    })
+    await tell(1, { type: 'task_started', ...task('research') } as never)
+    await expect.poll(states).toEqual(['running', ''])
+    await tell(2, { type: 'task_completed', ...task('research'), output: 'Facts.' } as never)
+    await tell(3, { type: 'task_started', ...task('write') } as never)
+    await expect.poll(states).toEqual(['done', 'running'])
+    const steps = page.getByRole('listitem').filter({ has: page.locator('strong') })
+    await steps.nth(0).getByRole('button').first().click()
+    await page.getByRole('heading', { name: 'Found' }).waitFor()
+    await expectAccessible(page, [390])
+    const failure = { code: 'llm_unreachable', message: 'The model cannot be reached.' }
+    await failRun(site.platform.sql, lease, failure)
+    await expect.poll(states).toEqual(['done', 'failed'])
     expect(complaints).toEqual([])
     await page.context().close()
   })
