@@ -223,7 +223,7 @@ export function secretPage<Owner, Row extends Identified>(
 
 const factsOf = <Row>(columns: readonly Column<Row>[], row: Row): Html =>
   factList(
-    'facts',
+    'facts in-row',
     columns.map(({ title, cell }) => [title, cell(row)]),
   )
 

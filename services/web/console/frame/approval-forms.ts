@@ -84,12 +84,10 @@ function questionForms(asked: AskedApproval, call: AskedCall, question: CallQues
 }
 
 const times = ({ askedAt, decideBy }: Approval): Html =>
-  html`<dl class="facts">
-    <dt>Asked</dt>
-    <dd>${time(askedAt)}</dd>
-    <dt>Decide by</dt>
-    <dd>${time(decideBy)}</dd>
-  </dl>`
+  factList('facts in-row', [
+    ['Asked', time(askedAt)],
+    ['Decide by', time(decideBy)],
+  ])
 
 /** The output or the call that a person decides about, and the ways to decide. */
 function decisionForms(asked: AskedApproval): Html {

@@ -102,7 +102,7 @@ function moreFilters(form: FilterForm): Html {
   const { noted = query.noted ?? '', platform_requests: requests = query.platformRequests } =
     query.unknown
   return html`<details class="more" ${isUnfolded(form) ? 'open' : ''}>
-    <summary>More filters and columns</summary>
+    <summary>More filters</summary>
     <div class="fields">
       ${select({
         name: 'noted',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectAccessible } from '../../../support/axe.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 import { cheapHash } from '../support/platform.ts'
@@ -101,6 +102,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
       expect(await entry.isVisible()).toBe(false)
       await page.getByRole('button', { name: 'Menu' }).click()
       expect(await entry.isVisible()).toBe(true)
+      if (javaScriptEnabled) await expectAccessible(page)
       await page.keyboard.press('Escape')
       expect(await entry.isVisible()).toBe(false)
       await page.getByRole('button', { name: 'Menu' }).click()

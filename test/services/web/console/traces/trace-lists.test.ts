@@ -76,7 +76,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
   it('keep filter and columns in the address', async () => {
     const page = await open('/traces', { ...WIDE, javaScriptEnabled: false })
     await page.getByLabel('Status').selectOption('error')
-    await page.getByText('More filters and columns').click()
+    await page.getByText('More filters').click()
     await page.getByRole('checkbox', { name: 'Session' }).check()
     await page.getByRole('button', { name: 'Show' }).click()
     expect(await names(page)).toEqual(['bad'])
