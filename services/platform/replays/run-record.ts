@@ -127,35 +127,42 @@ function problemOfRun({ status, steps, bytes }: RunRow): string | undefined {
 }
 
 function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): string | undefined {
+  const problem = problemOfContents(steps)
+  if (problem !== undefined) return problem
+  const failedAsProgram = CREW_FAILURES.includes(error?.code ?? '')
+  // A program fails in the middle of its tasks.
+  const mayBeOpen = failedAsProgram ? 'task' : undefined
+  const open = steps.find(({ kind, state }) => state === 'started' && kind !== mayBeOpen)
+  if (open) return `The record ends in the middle: ${placeOf(open)} has no end.`
+  const failedItself = steps.some(({ state, parent }) => state === 'failed' && parent === null)
+  if (status === 'completed' || failedItself || failedAsProgram) return undefined
+  return `The run was ended by the platform (${error?.code ?? 'unknown'}), not by its crew.`
+}
+
+const placeOf = ({ path }: StepRow): string => path.join(' / ')
+
+/** Says whose question or answer is not in the record. */
+function problemOfContents(steps: readonly StepRow[]): string | undefined {
   const untold = steps.find(
     ({ kind, sha256 }) => (kind === 'llm' || kind === 'approval') && sha256 === null,
   )
   if (untold) {
     return (
-      `What ${untold.name} was asked at ${untold.path.join(' / ')} was not recorded: the run is ` +
-      'older than these records, its crew does not tell them, or it was too long.'
+      `What ${untold.name} was asked at ${placeOf(untold)} was not recorded: the run is older ` +
+      'than these records, its crew does not tell them, or it was too long.'
     )
   }
-  const unkept = steps.find(({ kind, result }) => kind !== 'task' && isUnrecorded(result))
+  const calls = steps.filter(({ kind }) => kind !== 'task')
+  const unkept = calls.find(({ result }) => isUnrecorded(result))
   if (unkept) {
-    const at = unkept.path.join(' / ')
-    return `What ${unkept.name} answered at ${at} is no JSON, and was not recorded.`
+    return `What ${unkept.name} answered at ${placeOf(unkept)} is no JSON, and was not recorded.`
   }
-  const failedAsProgram = CREW_FAILURES.includes(error?.code ?? '')
-  // A program fails in the middle of its tasks.
-  const mayBeOpen = failedAsProgram ? 'task' : undefined
-  const open = steps.find(({ kind, state }) => state === 'started' && kind !== mayBeOpen)
-  if (open) return `The record ends in the middle: ${open.path.join(' / ')} has no end.`
-  const lost = steps.find(({ kind, isLost }) => isLost && kind !== 'task')
-  if (lost) {
-    return (
-      `What ${lost.name} answered at ${lost.path.join(' / ')} is not kept any more: its ` +
-      'retention is over, or it was erased.'
-    )
-  }
-  const failedItself = steps.some(({ state, parent }) => state === 'failed' && parent === null)
-  if (status === 'completed' || failedItself || failedAsProgram) return undefined
-  return `The run was ended by the platform (${error?.code ?? 'unknown'}), not by its crew.`
+  const lost = calls.find(({ isLost }) => isLost)
+  if (!lost) return undefined
+  return (
+    `What ${lost.name} answered at ${placeOf(lost)} is not kept any more: its retention is over, ` +
+    'or it was erased.'
+  )
 }
 
 /** What a crew says in place of a result that has no JSON. */
