@@ -4,7 +4,7 @@ import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import { POSTGRES_EPOCH_US } from '../../otlp/limits.ts'
 import type { RowBuffer } from '../../otlp/row-buffer.ts'
 import { KEY_COLUMNS, SPAN_COLUMNS } from '../../otlp/span-columns.ts'
-import { rowField } from './sorted-rows.ts'
+import { rowField, rowKey } from './sorted-rows.ts'
 import { replaces } from './span-statements.ts'
 
 /**
@@ -27,44 +27,75 @@ export interface RequestRows {
   readonly endRow: number
 }
 
+/** What a look says of the rows of a buffer. */
+interface Look {
+  /** It is of a request that came before. */
+  readonly isRepeated: (row: number) => boolean
+  /** A span with its identity is stored, or comes with it: it cannot be copied. */
+  readonly isKnown: (row: number) => boolean
+}
+
+/** Looks at no more ends of traces at a time. */
+const ROOTS_MAX = 1000
+
 /**
- * Tells by its first span which rows are those of a request that came before: whoever gets no
- * answer sends the same again, perhaps to another replica.
+ * Looks at the first span of each request: whoever gets no answer sends the same again, perhaps to
+ * another replica. And at the root spans that have an end: programs that send a root span when it
+ * begins send it again when it ends, and it takes the place of the first one. The rows are in the
+ * order of their keys.
  */
-export async function findRepeats(
+export async function lookAtRows(
   session: Session,
   buffer: RowBuffer,
-  requests: readonly RequestRows[],
-): Promise<(row: number) => boolean> {
-  const firstRows = Uint32Array.from(requests, ({ firstRow }) => firstRow)
-  const stored = await findStored(session, buffer, firstRows)
+  { rows, requests }: { readonly rows: Uint32Array; readonly requests: readonly RequestRows[] },
+): Promise<Look> {
+  const roots = rows.filter((row) => isEndedRoot(buffer, row)).subarray(0, ROOTS_MAX)
+  const looked = new Set([...requests.map(({ firstRow }) => firstRow), ...roots])
+  const stored = await findStored(session, buffer, Uint32Array.from(looked))
   const isRepeated = new Uint8Array(buffer.rows)
   for (const { firstRow, endRow } of requests) {
-    if (stored.has(firstRow)) isRepeated.fill(1, firstRow, endRow)
+    if (stored.get(firstRow) === true) isRepeated.fill(1, firstRow, endRow)
   }
-  return (row) => isRepeated[row] === 1
+  const isKnown = new Uint8Array(buffer.rows)
+  for (const row of stored.keys()) isKnown[row] = 1
+  rows.forEach((row, place) => {
+    const next = rows[place + 1]
+    if (next !== undefined && isSameSpan(buffer, row, next)) isKnown[row] = isKnown[next] = 1
+  })
+  return { isRepeated: (row) => isRepeated[row] === 1, isKnown: (row) => isKnown[row] === 1 }
 }
 
-/** Whether repeated requests are to be expected in the next buffers. */
+const PARENT = SPAN_COLUMNS.indexOf('parent_span_id')
+const DURATION = SPAN_COLUMNS.indexOf('duration_ns')
+
+const isEndedRoot = (buffer: RowBuffer, row: number): boolean =>
+  rowField(buffer, row, PARENT) === undefined && rowField(buffer, row, DURATION) !== undefined
+
+/** Where two are taken for the same that are not, they are merged, which says it exactly. */
+const isSameSpan = (buffer: RowBuffer, a: number, b: number): boolean =>
+  buffer.startTimes[a] === buffer.startTimes[b] && rowKey(buffer, a) === rowKey(buffer, b)
+
+/** Whether rows that are known are to be expected in the next buffers. */
 export interface Suspicion {
   readonly isRaised: () => boolean
-  /** Notes the outcome of a look at a buffer. */
-  readonly note: (hasRepeats: boolean) => void
+  /** Notes whether a look at a buffer found any. */
+  readonly note: (hasFound: boolean) => void
 }
 
-/** As many buffers are looked at before they are copied, after one that had a repeated request. */
+/** As many buffers are looked at before they are copied, after one that had some. */
 const SUSPECTED_BUFFERS = 32
 
 /**
- * Retries come in groups, such as when a network fails. A copy that fails has cost the database as
- * much as one that does not, and a look at the first spans of requests costs little.
+ * Retries come in groups, such as when a network fails, and ends of runs while there are runs. A
+ * copy that fails has cost the database as much as one that does not, and a line of its log; a look
+ * costs little.
  */
 export function createSuspicion(): Suspicion {
   let left = 0
   return {
     isRaised: () => left > 0,
-    note(hasRepeats) {
-      left = hasRepeats ? SUSPECTED_BUFFERS : Math.max(0, left - 1)
+    note(hasFound) {
+      left = hasFound ? SUSPECTED_BUFFERS : Math.max(0, left - 1)
     },
   }
 }

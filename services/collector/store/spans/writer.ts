@@ -8,7 +8,7 @@ import type { StoreIdentities } from './identity-store.ts'
 import { dayOf } from './partitions.ts'
 import type { Day, Partitions } from './partitions.ts'
 import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
-import { createSuspicion, findRepeats, findStored } from './stored-rows.ts'
+import { createSuspicion, findStored, lookAtRows } from './stored-rows.ts'
 import type { RequestRows, Suspicion } from './stored-rows.ts'
 import { touchedBy } from './touched-traces.ts'
 import { openConnection, storeRows } from './writer-connection.ts'
@@ -65,8 +65,9 @@ interface WriterOptions {
 interface Piece {
   readonly rows: Uint32Array
   /**
-   * `split` looks for requests that came before, `check` for rows that need not be written. `merge`
-   * after a conflict that this does not explain, or when an attempt may have been committed.
+   * `split` looks for requests that came before and for known rows, `check` for rows that need not
+   * be written. `merge` of known rows, after a conflict that this does not explain, or when an
+   * attempt may have been committed.
    */
   way: 'copy' | 'split' | 'check' | 'merge' | 'reject'
   /** A copy of it has failed because one of its keys exists. */
@@ -136,19 +137,25 @@ interface Job {
   readonly written: Written
 }
 
-/** Parts the requests that came before from the others, which can then be copied. */
+/** Parts the requests that came before, and single known rows, from those that can be copied. */
 async function split(
   { buffer, requests }: Job,
   { rows, hasConflict }: Piece,
   { session, suspicion }: { session: CopyConnection; suspicion: Suspicion },
 ): Promise<Piece[]> {
-  const isRepeated = await findRepeats(session, buffer, requests)
+  const { isRepeated, isKnown } = await lookAtRows(session, buffer, { rows, requests })
   const repeated = rows.filter((row) => isRepeated(row))
-  suspicion.note(repeated.length > 0)
-  // The conflict is not one of first spans: of those in the buffer itself, or of regrouped ones.
-  if (repeated.length === 0 && hasConflict) return [toPiece(rows, 'merge')]
-  const fresh = rows.filter((row) => !isRepeated(row))
-  const parts = [toPiece(repeated, 'check'), { ...toPiece(fresh, 'copy'), hasConflict }]
+  const known = rows.filter((row) => isKnown(row) && !isRepeated(row))
+  const isFound = repeated.length + known.length > 0
+  suspicion.note(isFound)
+  // The conflict is of regrouped spans, or of others than roots.
+  if (!isFound && hasConflict) return [toPiece(rows, 'merge')]
+  const fresh = rows.filter((row) => !isKnown(row) && !isRepeated(row))
+  const parts = [
+    toPiece(repeated, 'check'),
+    toPiece(known, 'merge'),
+    { ...toPiece(fresh, 'copy'), hasConflict },
+  ]
   return parts.filter((one) => one.rows.length > 0)
 }
 
