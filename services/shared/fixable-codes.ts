@@ -9,6 +9,7 @@ export const FIXABLE_CODES = [
   'runner_install_incomplete',
   'crew_pods_unready',
   'deployments_unready',
+  'rollout_stuck',
   'oauth_key_missing',
   'build_registry_refused',
   'buildkit_tls_failed',

@@ -94,7 +94,7 @@ function withData({ stringData, ...patch }: StoredObject): StoredObject {
 
 /** Services, pods and the like of one namespace. */
 const isCollection = (path: string): boolean =>
-  /\/namespaces\/[^/]+\/(services|pods|jobs|deployments)$/.test(path)
+  /\/namespaces\/[^/]+\/(services|pods|jobs|deployments|replicasets)$/.test(path)
 
 function answer(response: ServerResponse, code: number, body: unknown): true {
   response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body))

@@ -18,10 +18,18 @@ const text = v.string()
 const texts = v.optional(v.record(text, text), {})
 
 const deployment = v.object({
-  metadata: v.object({ uid: text, generation: v.number(), resourceVersion: text, labels: texts }),
+  metadata: v.object({
+    uid: text,
+    generation: v.number(),
+    resourceVersion: text,
+    labels: texts,
+    annotations: texts,
+  }),
   spec: v.object({
     replicas: v.nullish(v.number(), 1),
-    template: v.object({ metadata: v.optional(v.object({ annotations: texts }), {}) }),
+    template: v.looseObject({
+      metadata: v.optional(v.looseObject({ annotations: v.optional(v.record(text, text)) })),
+    }),
   }),
 })
 
@@ -34,13 +42,13 @@ interface Place {
 }
 
 /** A Deployment of this installation as it was read. */
-type Own = Place & v.InferOutput<typeof deployment>
+export type Own = Place & v.InferOutput<typeof deployment>
 
 const kindIn = (namespace: string) =>
   ({ group: 'apps', resource: 'deployments', namespace }) as const
 
 /** Names Deployments in which a fix looks. */
-type Where = (context: FixContext) => Promise<readonly Place[]>
+export type Where = (context: FixContext) => Promise<readonly Place[]>
 
 /** Names Deployments of the chart; all of them without any component. */
 export const chart =
@@ -88,13 +96,14 @@ export const restart =
     const words = { from: 'the pods that run', to: 'new pods, one after the other' }
     return Promise.all(
       (await findAll(context, where)).map((own) => {
-        const { [RESTARTED]: before = null } = own.spec.template.metadata.annotations
+        const before = own.spec.template.metadata?.annotations?.[RESTARTED] ?? null
         return toChange(own, { ...words, patch, back: annotate(before) })
       }),
     )
   }
 
-async function findAll(context: FixContext, where: Where): Promise<readonly Own[]> {
+/** Reads Deployments that are there. Raises `precondition_failed` for none, or one of others. */
+export async function findAll(context: FixContext, where: Where): Promise<readonly Own[]> {
   const places = await where(context)
   const found = (await Promise.all(places.map(find))).filter((own) => own !== undefined)
   if (found.length > 0) return found
@@ -123,7 +132,8 @@ interface Edit extends Pick<Change, 'from' | 'to'> {
   readonly back: object
 }
 
-async function toChange(own: Own, { patch, back, ...words }: Edit): Promise<Change> {
+/** Makes a change of an edit. Raises `forbidden` without the right to make it. */
+export async function toChange(own: Own, { patch, back, ...words }: Edit): Promise<Change> {
   const right = { verb: 'patch', ...kindIn(own.namespace) } as const
   await requireRights(own.cluster, right)
   return {

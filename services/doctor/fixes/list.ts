@@ -4,6 +4,7 @@ import { chart, crews, restart, wake } from './deployments.ts'
 import type { Plan } from './fix.ts'
 import { grantMissing } from './grants.ts'
 import { runAgain } from './jobs.ts'
+import { takeBackRollouts } from './rollouts.ts'
 
 /** The changes of the first plan, or where it has none those of the second one. */
 const orElse =
@@ -33,6 +34,7 @@ export const FIXES: Readonly<Record<FixableCode, Plan>> = {
   // Neither at zero nor there: the Job makes it.
   crew_pods_unready: orElse(wake(crews), runAgain('crews')),
   deployments_unready: wake(chart()),
+  rollout_stuck: takeBackRollouts(chart()),
   oauth_key_missing: restart(chart('web')),
   build_registry_refused: restart(chart('internal-registry', 'worker')),
   buildkit_tls_failed: restart(chart('buildkit')),

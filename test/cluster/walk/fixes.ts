@@ -11,6 +11,8 @@ import type { Step } from './step.ts'
 export interface Fault {
   readonly code: string
   readonly bringAbout: () => Promise<void>
+  /** Takes back what else was changed to bring it about. */
+  readonly clear?: () => Promise<void>
   /** It changes more than what the fix sets back. */
   readonly isChange?: boolean
 }
@@ -71,6 +73,24 @@ const FAULTS: readonly Fault[] = [
     },
   },
   { code: 'queue_stalled', bringAbout: stallQueue },
+  {
+    code: 'rollout_stuck',
+    bringAbout: async () =>
+      void (await kubectl(
+        words`set image ${deployment('platform-oauth')} oauth=localhost/none:missing`,
+      )),
+  },
+  {
+    code: 'internal_org_missing',
+    bringAbout: async () =>
+      void (await ask(`
+        update organizations set internal = false, name = 'Aside' where internal`)),
+    // The one that the fix has made is empty.
+    clear: async () =>
+      void (await ask(`
+        delete from organizations where internal;
+        update organizations set internal = true, name = 'Platform' where name = 'Aside'`)),
+  },
   // Twice: the second time sets the first password again.
   { code: 'db_auth_failed', bringAbout: changePassword, isChange: true },
   { code: 'db_auth_failed', bringAbout: changePassword },
@@ -133,12 +153,13 @@ async function snapshot(): Promise<readonly string[]> {
 export async function fixEach(faults: readonly Fault[]): Promise<string> {
   await isWell(NAMESPACE)
   const before = await snapshot()
-  for (const { code, bringAbout, isChange = false } of faults) {
+  for (const { code, bringAbout, clear, isChange = false } of faults) {
     await bringAbout()
     await comesTrue(`the report has ${code}`, () => has(code))
     const { exitCode, said } = await fix(code)
     assert.match(said, /"verified"/, said)
     assert.equal(exitCode, 0, said)
+    await clear?.()
     await isWell(NAMESPACE)
     if (!isChange) assert.deepEqual(await snapshot(), before, code)
   }

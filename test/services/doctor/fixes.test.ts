@@ -269,6 +269,80 @@ describe('doctor --fix', () => {
     expect(replicas()).toBe(0)
   })
 
+  describe('of a rollout that is stuck', () => {
+    const SETS = '/apis/apps/v1/namespaces/install/replicasets'
+    const template = (image: string, extra: object = {}) => ({
+      metadata: { labels: { app: 'worker' }, ...extra },
+      spec: { containers: [{ name: 'worker', image }], ...(image === 'new' && { hostname: 'x' }) },
+    })
+    const { labels } = deployment('acme-worker', 'worker').metadata
+    const set = (revision: number, image: string, readyReplicas: number): StoredObject => ({
+      metadata: {
+        name: `acme-worker-${revision}`,
+        annotations: { 'deployment.kubernetes.io/revision': String(revision) },
+        labels,
+        ownerReferences: [{ uid: 'uid-acme-worker' }],
+      },
+      spec: {
+        template: template(image, { labels: { app: 'worker', 'pod-template-hash': 'abc' } }),
+      },
+      status: { readyReplicas },
+    })
+    const stage = (...sets: readonly StoredObject[]): void => {
+      const { objects } = world.kubernetes
+      const stuck = deployment('acme-worker', 'worker')
+      const annotations = { 'deployment.kubernetes.io/revision': '3' }
+      const metadata = { ...stuck.metadata, annotations }
+      const spec = { replicas: 1, template: template('new') }
+      objects.set(WORKER, { ...stuck, metadata, spec })
+      for (const each of sets) objects.set(`${SETS}/${String(each.metadata.name)}`, each)
+    }
+    afterEach(() => {
+      const { objects } = world.kubernetes
+      for (const path of objects.keys()) if (path.startsWith(SETS)) objects.delete(path)
+    })
+
+    it('gives back the pods of the newest version that serves', async () => {
+      stage(set(3, 'new', 0), set(2, 'middle', 0), set(1, 'old', 1))
+      claimUntilWritten('rollout_stuck')
+      const { exitCode, stdout } = await fix(['--yes', '--only', 'rollout_stuck'])
+      expect(stdout).toBe(
+        'rollout_stuck: verified\n  Deployment install/acme-worker: the pods of revision 3, none ' +
+          'ready → those of revision 1, which serve (patch deployments.apps in the namespace ' +
+          'install)\n',
+      )
+      expect(exitCode).toBe(0)
+      expect(specOf(WORKER)).toEqual({ replicas: 1, template: template('old') })
+    })
+
+    it('takes back what did not help, to the last field', async () => {
+      stage(set(3, 'new', 0), set(1, 'old', 1))
+      const { state } = await fixOne('rollout_stuck')
+      expect(state).toBe('failed')
+      expect(specOf(WORKER)).toEqual({ replicas: 1, template: template('new') })
+    })
+
+    it.each([
+      ['new pods are ready', [set(3, 'new', 1), set(1, 'old', 1)]],
+      ['nothing serves', [set(3, 'new', 0), set(1, 'old', 0)]],
+      [
+        'the pods that serve are of another Deployment',
+        [
+          set(3, 'new', 0),
+          { ...set(1, 'old', 1), metadata: { name: 'x', labels, ownerReferences: [{ uid: 'y' }] } },
+        ],
+      ],
+    ])('changes nothing where %s', async (_, sets) => {
+      stage(...sets)
+      const { state, reason } = await fixOne('rollout_stuck')
+      expect({ state, reason }).toEqual({
+        state: 'not_applied',
+        reason: 'Of no Deployment do pods of an older version serve while new ones do not.',
+      })
+      expect(writes()).toEqual([])
+    })
+  })
+
   it('shows with --dry-run what it would change, and changes nothing', async () => {
     sleepWorker()
     const { exitCode, state } = await fixOne('deployments_unready', ['--dry-run'])

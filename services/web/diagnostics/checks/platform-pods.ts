@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { fixSentence } from '../../../shared/fixable-codes.ts'
 import type { KubernetesDeployment } from '../../../shared/kubernetes/deployment.ts'
 import { plural } from '../../console/frame/format.ts'
 import type { Check } from '../check.ts'
@@ -116,7 +117,8 @@ const warnOfRollout = (namespace: string, row: DeploymentRow): Warning =>
   warning(
     {
       ...ROLLOUT_WARNINGS.rollout_stuck,
-      remediation: remedyForDeployments({ ...REMEDY, namespace, rows: [row] }),
+      remediation:
+        remedyForDeployments({ ...REMEDY, namespace, rows: [row] }) + fixSentence('rollout_stuck'),
     },
     `the rollout of ${row.name} is stuck: ${row.message.replace(/\.$/, '')}`,
   )
