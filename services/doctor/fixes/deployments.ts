@@ -27,6 +27,7 @@ const deployment = v.object({
   }),
   spec: v.object({
     replicas: v.nullish(v.number(), 1),
+    selector: v.optional(v.object({ matchLabels: texts }), { matchLabels: {} }),
     template: v.looseObject({
       metadata: v.optional(v.looseObject({ annotations: v.optional(v.record(text, text)) })),
     }),

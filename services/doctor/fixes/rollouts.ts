@@ -45,9 +45,9 @@ export const takeBackRollouts =
 
 /** Finds the newest older version that serves, if the newest version has no pod that does. */
 async function findServing(own: Own): Promise<ReplicaSet | undefined> {
-  const { cluster, namespace, labels, metadata } = own
+  const { cluster, namespace, metadata, spec } = own
   const right = { verb: 'list', group: 'apps', resource: 'replicasets', namespace } as const
-  const labelSelector = Object.entries(labels)
+  const labelSelector = Object.entries(spec.selector.matchLabels)
     .map((label) => label.join('='))
     .join(',')
   const { items } = v.parse(

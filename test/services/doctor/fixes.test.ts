@@ -275,7 +275,9 @@ describe('doctor --fix', () => {
       metadata: { labels: { app: 'worker' }, ...extra },
       spec: { containers: [{ name: 'worker', image }], ...(image === 'new' && { hostname: 'x' }) },
     })
-    const { labels } = deployment('acme-worker', 'worker').metadata
+    // As the pods have them: fewer than those of their Deployment.
+    const labels = { 'app.kubernetes.io/component': 'worker', 'pod-template-hash': 'abc' }
+    const selector = { matchLabels: { 'app.kubernetes.io/component': 'worker' } }
     const set = (revision: number, image: string, readyReplicas: number): StoredObject => ({
       metadata: {
         name: `acme-worker-${revision}`,
@@ -293,7 +295,7 @@ describe('doctor --fix', () => {
       const stuck = deployment('acme-worker', 'worker')
       const annotations = { 'deployment.kubernetes.io/revision': '3' }
       const metadata = { ...stuck.metadata, annotations }
-      const spec = { replicas: 1, template: template('new') }
+      const spec = { replicas: 1, selector, template: template('new') }
       objects.set(WORKER, { ...stuck, metadata, spec })
       for (const each of sets) objects.set(`${SETS}/${String(each.metadata.name)}`, each)
     }
@@ -312,14 +314,14 @@ describe('doctor --fix', () => {
           'install)\n',
       )
       expect(exitCode).toBe(0)
-      expect(specOf(WORKER)).toEqual({ replicas: 1, template: template('old') })
+      expect(specOf(WORKER)).toEqual({ replicas: 1, selector, template: template('old') })
     })
 
     it('takes back what did not help, to the last field', async () => {
       stage(set(3, 'new', 0), set(1, 'old', 1))
       const { state } = await fixOne('rollout_stuck')
       expect(state).toBe('failed')
-      expect(specOf(WORKER)).toEqual({ replicas: 1, template: template('new') })
+      expect(specOf(WORKER)).toEqual({ replicas: 1, selector, template: template('new') })
     })
 
     it.each([
