@@ -14,9 +14,10 @@ The collector, PostgreSQL and the connections between them are killed in turn wh
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
 once, the roll-ups must be what the spans add up to, and each text must be found by the search.
 
-With "runs", worker, crew and PostgreSQL are killed and replaced while runs go on. Then each model
-call must have been made once, and once more for each kill that cut it off, and each run must have
-the output of an undisturbed one; the ledger of the budget has to say what all calls have used.
+With "runs", worker, crew and PostgreSQL are killed, stopped and replaced while runs go on. Then each
+model call must have been made once, and once more for each attempt that lost its lease in the
+middle of it, and each run must have the output of an undisturbed one; the ledger of the budget has
+to say what all calls have used.
 
 With "webhooks", the senders of webhooks and their receiver are killed while runs tell of their
 events. Then the receiver must have each event, those of a run in order, each under one id.
@@ -36,6 +37,7 @@ step was paid for twice or a run is wrong, when an event is lost, out of order o
 call started no run or several; 2 for a wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
+const PAUSE_AFTER = 20
 
 type Subject = keyof typeof SUBJECTS
 
@@ -92,12 +94,13 @@ function toText(report: FaultReport): string {
 }
 
 function runsToText(report: RunFaultReport): string {
-  const { faults, runs, steps, calls, inFlight, paidTwice, wrong, budget, seed } = report
-  const counts = Object.entries(faults).map(
-    ([name, times]) => `${String(times).padStart(5)} ${name}`,
-  )
+  const { faults, attemptsCut, runs, steps, calls, inFlight, paidTwice } = report
+  const { wrong, budget, seed } = report
+  const lines = (counts: Readonly<Record<string, number>>, of = '') =>
+    Object.entries(counts).map(([name, times]) => `${String(times).padStart(5)} ${of}${name}`)
   return [
-    ...counts,
+    ...lines(faults),
+    ...lines(attemptsCut, 'attempts cut off: '),
     `${runs} runs of ${steps} calls; ${calls} made, ${inFlight} cut off`,
     `${paidTwice.length} paid twice, ${wrong.length} runs wrong (seed ${seed})`,
     `${budget.used} tokens used; the budget has ${budget.spent}, and ${budget.reserved} reserved`,
@@ -155,6 +158,7 @@ const SUBJECTS = {
     const report = await faultRuns({
       kills,
       seed,
+      pauseAfter: PAUSE_AFTER,
       onProgress: ({ kills: done, runs, calls }) => say(done, `${runs} runs, ${calls} calls`),
     })
     return { report, text: runsToText(report) }

@@ -14,13 +14,19 @@ import {
   killWorker,
   openStage,
   PATIENCE,
+  pauseCrew,
+  pausePostgres,
+  pauseWorker,
   readBudget,
   rollCrew,
   rollWorker,
+  stopWorker,
   takeLease,
   TASKS,
 } from './stage.ts'
-import type { BudgetLedger, CallsInFlight, Stage } from './stage.ts'
+import type { BudgetLedger, Stage } from './stage.ts'
+import { noteCutCalls, readCutCalls } from './cut-calls.ts'
+import type { CutCalls } from './cut-calls.ts'
 
 interface RunFaultOptions {
   /** Kills and rollouts of worker, crew and PostgreSQL. */
@@ -28,6 +34,8 @@ interface RunFaultOptions {
   readonly seed: number
   /** The directory of the bundles. @default some that are built first */
   readonly programs?: string
+  /** After so many kills something stops for longer than a lease, and continues. @default never */
+  readonly pauseAfter?: number
   /** Between two kills the model answers a random number up to this. @default 40 */
   readonly callsBetween?: number
   /** Runs that go on at a time. @default 20 */
@@ -42,9 +50,11 @@ export interface RunFaultReport {
   /** The model calls of all runs, had nothing happened. */
   readonly steps: number
   readonly calls: number
-  /** The calls that a kill cut off: started, and not finished. */
+  /** How many attempts ended without a hand-over, by how they lost their lease. */
+  readonly attemptsCut: CutCalls['attempts']
+  /** The calls that this cut off: started, and not finished. */
   readonly inFlight: number
-  /** Steps that were called for more often than kills cut them off, and once. */
+  /** Steps that were called for more often than they were cut off, and once. */
   readonly paidTwice: readonly string[]
   /** Runs without the output of the undisturbed one. */
   readonly wrong: readonly string[]
@@ -54,7 +64,7 @@ export interface RunFaultReport {
   readonly isRight: boolean
 }
 
-type Fault = (stage: Stage) => Promise<CallsInFlight>
+type Fault = (stage: Stage) => Promise<unknown>
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'worker SIGKILL': killWorker,
@@ -63,18 +73,22 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'worker rollout': rollWorker,
   'crew rollout': rollCrew,
   'lease lost': takeLease,
+  'worker SIGSTOP': stopWorker,
 }
+/** By turns. */
+const PAUSES: readonly (readonly [name: string, pause: Fault])[] = [
+  ['worker stops for 35 s', pauseWorker],
+  ['crew stops for 35 s', pauseCrew],
+  ['postgres stops for 35 s', pausePostgres],
+]
 const TOPICS = 5
 /** Of the model. */
 const LATENCY_MS = 60
 const PROGRESS_MS = 120_000
 
-/** What is known of the runs while the faults happen. */
+/** The kickoff ids, by the number that the prompts of a run name. */
 interface Ledger {
-  /** The kickoff ids, by the number that the prompts of a run name. */
   readonly ids: string[]
-  /** How often a kill cut off the call of a step, by `run/task`. */
-  readonly cut: Map<string, number>
 }
 
 /** Kills worker, crew and PostgreSQL while runs go on, and then counts the calls of each step. */
@@ -82,13 +96,15 @@ export async function faultRuns(options: RunFaultOptions): Promise<RunFaultRepor
   const random = createRandom(options.seed)
   const stage = await openStage(() => random() * LATENCY_MS, { bundles: options.programs })
   try {
-    const ledger: Ledger = { ids: [], cut: new Map() }
+    await noteCutCalls(stage.sql)
+    const ledger: Ledger = { ids: [] }
     // Nothing happens to the first ones.
     while (ledger.ids.length < TOPICS) await startRun(stage, ledger)
     await untilLive(stage, 0)
     const faults = await causeFaults(stage, ledger, { ...options, random })
     await untilLive(stage, 0)
-    const counts = { ...count(stage.model, ledger), wrong: await findWrong(stage, ledger) }
+    const cut = await readCutCalls(stage.sql)
+    const counts = { ...count(stage.model, ledger, cut), wrong: await findWrong(stage, ledger) }
     const budget = await readBudget(stage)
     const exitCodes = await closeStage(stage)
     const { paidTwice, wrong } = counts
@@ -115,7 +131,7 @@ interface Causing extends RunFaultOptions {
 async function causeFaults(
   stage: Stage,
   ledger: Ledger,
-  { kills, random, callsBetween = 40, runs = 20, onProgress }: Causing,
+  { kills, random, callsBetween = 40, runs = 20, pauseAfter = Infinity, onProgress }: Causing,
 ): Promise<Record<string, number>> {
   const names = Object.keys(FAULTS)
   const counts: Record<string, number> = {}
@@ -123,16 +139,20 @@ async function causeFaults(
     const live = await countLive(stage)
     for (let more = live; more < runs; more += 1) await startRun(stage, ledger)
   }
-  for (let done = 1; done <= kills; done += 1) {
+  const cause = async (name: string, fault: Fault | undefined): Promise<void> => {
     const goal = stage.model.answered() + Math.floor(random() * callsBetween)
     await until(async () => {
       await keepBusy()
       return stage.model.answered() >= goal && (await isHittable(stage))
     })
-    const name = names[Math.floor(random() * names.length)] ?? ''
-    const cut = (await FAULTS[name]?.(stage)) ?? []
-    for (const call of cut) ledger.cut.set(call, (ledger.cut.get(call) ?? 0) + 1)
+    await fault?.(stage)
     counts[name] = (counts[name] ?? 0) + 1
+  }
+  for (let done = 1; done <= kills; done += 1) {
+    const name = names[Math.floor(random() * names.length)] ?? ''
+    await cause(name, FAULTS[name])
+    const [pauseName, pause] = PAUSES[(done / pauseAfter - 1) % PAUSES.length] ?? []
+    if (pauseName !== undefined) await cause(pauseName, pause)
     onProgress?.({ kills: done, runs: ledger.ids.length, calls: stage.model.answered() })
   }
   return counts
@@ -172,7 +192,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   }
 }
 
-function count({ calls }: Stage['model'], { ids, cut }: Ledger) {
+function count({ calls }: Stage['model'], { ids }: Ledger, { calls: cut, attempts }: CutCalls) {
   const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0)
   const paidTwice = [...calls]
     .filter(([call, times]) => times > 1 + (cut.get(call) ?? 0))
@@ -181,6 +201,7 @@ function count({ calls }: Stage['model'], { ids, cut }: Ledger) {
     runs: ids.length,
     steps: ids.length * (TASKS.length - 1 + ITEMS.length),
     calls: sum(calls.values()),
+    attemptsCut: attempts,
     inFlight: sum(cut.values()),
     paidTwice,
   }

@@ -13,7 +13,7 @@ import { setBudget } from '../../../services/platform/budgets/budgets.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
-import type { Database, Queryable } from '../../../services/shared/postgres/database.ts'
+import type { Database } from '../../../services/shared/postgres/database.ts'
 import { retryStatement } from '../../../services/worker/run/retry-statement.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { migrate } from '../../../services/shared/postgres/migrate.ts'
@@ -25,6 +25,7 @@ import { openCrewAddress } from './crew-address.ts'
 import type { CrewAddress } from './crew-address.ts'
 import { startCountingModel } from './counting-model.ts'
 import type { CountingModel } from './counting-model.ts'
+import { takeLeases } from './cut-calls.ts'
 
 export const SECRET_KEY_BASE = 'secret-key-base-'.repeat(4)
 /** Enough for the calls in flight, and never waited for when nothing is. */
@@ -192,88 +193,89 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   return child.exitCode
 }
 
-/** Model calls, as `run/task`, that have started and not finished. */
-export type CallsInFlight = readonly string[]
-
-/** Returns the calls in flight; only while nobody can start or finish one are they exact. */
-async function readCalls(sql: Queryable, id?: string): Promise<CallsInFlight> {
-  const rows = await sql<{ call: string }[]>`
-    select (e.inputs ->> 'number') || '/' || (s.path ->> 0)
-      || case when s.path ->> 1 like 'item:%' then '/' || (s.path ->> 1) else '' end as call
-    from run_steps s join executions e on e.id = s.run_id
-    where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')
-      and ${id === undefined ? sql`true` : sql`e.id = ${id}`}`
-  return rows.map(({ call }) => call)
-}
-
-const callsInFlight = (sql: Queryable): Promise<CallsInFlight> =>
-  retryStatement(() => readCalls(sql), PATIENCE)
-
 /** Kills the worker; another one finds its runs as it would once their leases have run out. */
-export async function killWorker(stage: Stage): Promise<CallsInFlight> {
+export async function killWorker(stage: Stage): Promise<void> {
   await end(stage.worker, 'SIGKILL')
-  const cut = await callsInFlight(stage.sql)
-  await retryStatement(
-    () => stage.sql`
-      update executions set lease_expires_at = now() - interval '1 second'
-      where status = 'running'`,
-    PATIENCE,
-  )
+  await retryStatement(() => takeLeases(stage.sql, 'all'), PATIENCE)
   stage.worker = startWorker(stage)
-  return cut
 }
 
 /** Kills the crew. */
-export async function killCrew(stage: Stage): Promise<CallsInFlight> {
+export async function killCrew(stage: Stage): Promise<void> {
   await end(stage.crew, 'SIGKILL')
-  const cut = await callsInFlight(stage.sql)
   stage.crew = await startCrew(stage)
-  return cut
 }
 
 /** Kills PostgreSQL, which cuts nothing off: the worker waits for it. */
-export async function killPostgres(stage: Stage): Promise<CallsInFlight> {
+export async function killPostgres(stage: Stage): Promise<void> {
   process.kill(stage.server.pid, 'SIGKILL')
   await stage.server.exited
   stage.server = await startServer(stage.directory, stage.port)
-  return []
 }
 
 /** Replaces the worker: the new one is there before the old one is told to end. */
-export async function rollWorker(stage: Stage): Promise<CallsInFlight> {
+export async function rollWorker(stage: Stage): Promise<void> {
   const { worker: old } = stage
   stage.worker = startWorker(stage)
   await end(old, 'SIGTERM')
-  return []
 }
 
 /** Replaces the crew in the same way. */
-export async function rollCrew(stage: Stage): Promise<CallsInFlight> {
+export async function rollCrew(stage: Stage): Promise<void> {
   const { crew: old } = stage
   stage.crew = await startCrew(stage)
   await end(old, 'SIGTERM')
-  return []
 }
 
 /** Takes a run from its worker, which is alive and does not know, as when it hung for long. */
-export const takeLease = ({ sql }: Stage): Promise<CallsInFlight> =>
-  retryStatement<CallsInFlight>(
-    () =>
-      sql.begin(async (tx): Promise<CallsInFlight> => {
-        const [taken] = await tx<{ id: string }[]>`
-          update executions set lease_id = gen_random_uuid(),
-            lease_expires_at = now() - interval '1 second'
-          where id = (
-              select id from executions where status = 'running' and lost_attempts = 0
-              order by random() limit 1)
-            -- It may have ended meanwhile.
-            and status = 'running'
-          returning id`
-        // Before anybody takes it over, and ends the step that this cut off.
-        return taken ? readCalls(tx, taken.id) : []
-      }),
-    PATIENCE,
-  )
+export const takeLease = ({ sql }: Stage) =>
+  retryStatement(() => takeLeases(sql, 'one'), PATIENCE)
+
+/**
+ * Stops the worker until another one has taken its runs. When it wakes up, it has commits to
+ * acknowledge that it made before, and does not know that its leases are over.
+ */
+export async function stopWorker(stage: Stage): Promise<void> {
+  const { worker: old, sql } = stage
+  old.kill('SIGSTOP')
+  await retryStatement(() => takeLeases(sql, 'all'), PATIENCE)
+  stage.worker = startWorker(stage)
+  const isTaken = async (): Promise<boolean> => {
+    const [left] = await sql`
+      select from executions where status = 'running' and lease_expires_at < now() limit 1`
+    return left === undefined
+  }
+  while (!(await retryStatement(isTaken, PATIENCE))) await delay(50)
+  old.kill('SIGCONT')
+  await end(old, 'SIGTERM')
+}
+
+/** Longer than a lease, and than a worker and a crew wait for each other. */
+const PAUSE_MS = 35_000
+
+/** Stops the worker for longer than its leases hold, while another one looks for runs. */
+export async function pauseWorker(stage: Stage): Promise<void> {
+  const { worker: old } = stage
+  old.kill('SIGSTOP')
+  stage.worker = startWorker(stage)
+  await delay(PAUSE_MS)
+  old.kill('SIGCONT')
+  await end(old, 'SIGTERM')
+}
+
+/** Stops the crew for longer than its worker waits to hear of it, and lets it continue. */
+export async function pauseCrew({ crew }: Stage): Promise<void> {
+  crew.kill('SIGSTOP')
+  await delay(PAUSE_MS)
+  crew.kill('SIGCONT')
+}
+
+/** Lets the database answer nothing about runs for longer than their leases hold. */
+export const pausePostgres = ({ sql }: Stage) =>
+  sql.begin(async (tx) => {
+    await tx`lock table executions in access exclusive mode`
+    await delay(PAUSE_MS)
+  })
 
 /** The ledger of a budget that no run can use up, and what it should say. */
 export interface BudgetLedger {
