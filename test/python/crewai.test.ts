@@ -189,6 +189,40 @@ describe.skipIf(!hasUv).each(tried)('CrewAI %s behind the package crew-runtime',
     expect(Object(endOf(whole)).output).toBe(Object(endOf(first)).output)
   })
 
+  it('asks for the service tier of a batch while it has room', { timeout: 300_000 }, async () => {
+    const { url } = await start(bin, await writeProject(LETTERS))
+    const kickoff = kickoffOf({ topic: 'bees' })
+    const endpoint = { ...model.endpoint, service_tier: 'flex' }
+    const models = Object.fromEntries(MODELS.map((name) => [name, endpoint]))
+    const asked = (since: number) => model.asked.slice(since).map((each) => each.service_tier)
+    const tiersOf = (made: Attempt) =>
+      eventsOf(made).flatMap((event) => (event.type === 'llm_call' ? [event.service_tier] : []))
+    const paidOf = (made: Attempt) =>
+      eventsOf(made).flatMap((event) =>
+        event.type === 'step_finished' && event.usage?.service_tier ? [event.usage] : [],
+      )
+    let before = model.asked.length
+    const flex = await attempt(url, { ...kickoff, models })
+    expect(endOf(flex)).toMatchObject({ type: 'crew_completed' })
+    expect(new Set(asked(before))).toEqual(new Set(['flex']))
+    expect(new Set(tiersOf(flex))).toEqual(new Set(['flex']))
+    expect(paidOf(flex)).toHaveLength(5)
+
+    model.tiers.refusal = [400, 'service_tier flex is not available for this model']
+    before = model.asked.length
+    const usual = await attempt(url, { ...kickoff, models }).finally(() => {
+      delete model.tiers.refusal
+    })
+    expect(endOf(usual)).toMatchObject({ type: 'crew_completed' })
+    expect(asked(before)).toContain(undefined)
+    expect(new Set(tiersOf(usual))).toEqual(new Set(['default']))
+    expect(paidOf(usual)).toEqual([])
+    const refused = eventsOf(usual).flatMap((event) =>
+      event.type === 'llm_call' && event.refused_tier ? [event.refused_tier.tier] : [],
+    )
+    expect(new Set(refused)).toEqual(new Set(['flex']))
+  })
+
   it('speaks the contract', { timeout: 300_000 }, async () => {
     const { url } = await start(bin, created(bin, 'crew'))
     let said = ''

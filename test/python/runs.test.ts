@@ -6,6 +6,7 @@ import { requestDigest } from '../../services/platform/crew-contract/step-reques
 import { acknowledge, attemptRun } from '../../services/verify/attempt.ts'
 import type { Attempt, Behaviour } from '../../services/verify/attempt.ts'
 import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'
+import { startModel } from './scripted-model.ts'
 import { few, isLong } from '../support/long.ts'
 
 const whyNot = whyNoPython()
@@ -52,7 +53,86 @@ def run(inputs, context):
     return context.step("then", lambda: "then")
 `
 
+/** Asks a model, and once more for a tier that the program names itself. */
+const MODELLED = `
+def run(inputs, context):
+    question = [{"role": "user", "content": "Hello"}]
+    context.model("gpt-5", question)
+    return context.model("gpt-5", question, service_tier="priority").text
+`
+
 describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
+  it('asks for the service tier of a batch, and says by which it was answered', async () => {
+    const model = await startModel(() => 'Hi')
+    stops.push(() => model.stop())
+    const { url } = await start(MODELLED)
+    const endpoint = { ...model.endpoint, service_tier: 'flex' }
+    const play = async (service_tier?: string) => {
+      model.asked.length = 0
+      const made = await attempt(url, {
+        hear: acknowledge,
+        kickoff: { models: { 'gpt-5': { ...endpoint, service_tier } } },
+      })
+      const events = eventsOf(made)
+      expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: 'Hi' })
+      return {
+        asked: model.asked.map((each) => each.service_tier),
+        billed: events.flatMap((event) =>
+          event.type === 'step_finished' ? [Object(event).usage.service_tier] : [],
+        ),
+        refused: events.flatMap((event) =>
+          event.type === 'llm_call' ? [Object(event).refused_tier] : [],
+        ),
+        requests: events.flatMap((event) =>
+          event.type === 'step_started' ? [Object(event).request.parameters] : [],
+        ),
+      }
+    }
+    const priority = [{}, { service_tier: 'priority' }]
+    expect(await play()).toMatchObject({ asked: [undefined, 'priority'], requests: priority })
+    expect(await play('flex')).toEqual({
+      asked: ['flex', 'priority'],
+      billed: ['flex', 'priority'],
+      refused: [undefined, undefined],
+      // No part of the request: its replay finds the answer.
+      requests: priority,
+    })
+  })
+
+  it.each([
+    [429, 'Resource unavailable'],
+    [503, 'Overloaded'],
+    [400, 'Unknown parameter: service_tier'],
+  ])('asks for the usual tier where that of a batch is refused with %i', async (status, said) => {
+    const model = await startModel(() => 'Hi')
+    stops.push(() => model.stop())
+    model.tiers.refusal = [status, said]
+    const { url } = await start(MODELLED.replace(', service_tier="priority"', ''))
+    const endpoint = { ...model.endpoint, service_tier: 'flex' }
+    const made = await attempt(url, {
+      hear: acknowledge,
+      kickoff: { models: { 'gpt-5': endpoint } },
+    })
+    expect(model.asked.map((each) => each.service_tier)).toEqual([
+      'flex',
+      undefined,
+      'flex',
+      undefined,
+    ])
+    expect(eventsOf(made)).toContainEqual(
+      expect.objectContaining({
+        type: 'llm_call',
+        service_tier: 'default',
+        refused_tier: {
+          tier: 'flex',
+          error: { code: 'llm_rejected', message: expect.stringContaining(said) },
+        },
+      }),
+    )
+    const paid = eventsOf(made).filter(({ type }) => type === 'step_finished')
+    expect(paid.map((event) => Object(event).usage.service_tier)).toEqual([undefined, undefined])
+  })
+
   it('is handed over on SIGTERM after the step that goes on', async () => {
     const { url, home, stop, log } = await start(WAITING)
     let stopped: Promise<number> | undefined

@@ -4,6 +4,7 @@ import { startHttpServer } from '../support/http-server.ts'
 /** A request for a chat completion, as far as it matters here. */
 interface Asked {
   readonly model: string
+  readonly service_tier?: string
   readonly messages: readonly { readonly role: string; readonly content?: unknown }[]
   readonly tools?: readonly { readonly function: { readonly name: string } }[]
 }
@@ -20,6 +21,8 @@ const askBees = (_tool: string): object => ({ text: 'bees' })
  */
 export async function startModel(answer: (question: string) => string, ask = askBees) {
   const asked: Asked[] = []
+  /** What requests for a service tier are answered. */
+  const tiers: { refusal?: readonly [status: number, message: string] } = {}
   const strangers: string[] = []
   const server = await startHttpServer((incoming, response) => {
     readJson(incoming)
@@ -28,6 +31,11 @@ export async function startModel(answer: (question: string) => string, ask = ask
         if (given !== `Bearer ${MODEL_KEY}`) strangers.push(String(given))
         asked.push(request)
         response.setHeader('content-type', 'application/json')
+        const { refusal } = request.service_tier === undefined ? {} : tiers
+        if (refusal) {
+          response.writeHead(refusal[0]).end(JSON.stringify({ error: { message: refusal[1] } }))
+          return
+        }
         response.end(JSON.stringify(completionOf(request, { answer, ask })))
       })
       .catch((thrown: unknown) => response.writeHead(400).end(String(thrown)))
@@ -35,6 +43,7 @@ export async function startModel(answer: (question: string) => string, ask = ask
   return {
     endpoint: { base_url: `${server.url}/v1`, api_key: MODEL_KEY },
     asked,
+    tiers,
     /** Authorization headers without the key of the model. */
     strangers,
     stop: () => server.stop(),
@@ -47,7 +56,7 @@ interface Script {
   readonly ask: (tool: string) => object
 }
 
-function completionOf({ model, messages, tools = [] }: Asked, { answer, ask }: Script) {
+function completionOf({ model, messages, tools = [], service_tier }: Asked, { answer, ask }: Script) {
   const [tool] = tools
   const isFirst = !messages.some(({ role }) => role === 'tool')
   const question = messages.map(({ content }) => textOf(content)).join('\n')
@@ -61,7 +70,8 @@ function completionOf({ model, messages, tools = [] }: Asked, { answer, ask }: S
   const choices = [{ index: 0, message, finish_reason }]
   const prompt_tokens_details = { cached_tokens: 4 }
   const usage = { prompt_tokens: 10, prompt_tokens_details, completion_tokens: 5, total_tokens: 15 }
-  return { id: 'scripted', object: 'chat.completion', created: 1, model, choices, usage }
+  const facts = { id: 'scripted', object: 'chat.completion', created: 1, model }
+  return { ...facts, choices, usage, service_tier: service_tier ?? 'default' }
 }
 
 const callOf = (name: string, ask: Script['ask']) => ({

@@ -4,11 +4,12 @@ import json
 import time
 import urllib.error
 import urllib.request
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from .run import Endpoint
 from .steps import Unrecorded
+from .tiers import has_no_room, is_unknown, refused, tier_of
 
 _TIMEOUT_SECONDS = 600
 _BYTES_MAX = 16_777_216
@@ -30,6 +31,9 @@ class Answer:
     output_tokens: int | None = None
     cached_input_tokens: int | None = None
     attempts: int = 1
+    service_tier: str | None = None
+    refused_tier: dict[str, Any] | None = None
+    """The service tier that was asked for, and why it was not given."""
 
     def __str__(self) -> str:
         return self.text
@@ -50,6 +54,8 @@ class Answer:
             "output_tokens": self.output_tokens,
             "cached_input_tokens": self.cached_input_tokens,
             "attempts": self.attempts,
+            "service_tier": self.service_tier,
+            "refused_tier": self.refused_tier,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -83,15 +89,25 @@ def complete(endpoint: Endpoint, request: dict[str, Any]) -> Answer:
     headers = {"content-type": "application/json", "user-agent": "crew-runtime"}
     if endpoint.api_key:
         headers["authorization"] = f"Bearer {endpoint.api_key}"
-    body = json.dumps(request).encode()
+    # The tier that the program itself asks for is no wish of the platform's.
+    tier = None if "service_tier" in request else endpoint.service_tier
+    refused_tier = None
     for attempt in range(1, _TRIES_MAX + 1):
+        body = json.dumps({**request, "service_tier": tier} if tier else request).encode()
         asked = urllib.request.Request(url, data=body, headers=headers)
         try:
             with _opener.open(asked, timeout=_TIMEOUT_SECONDS) as response:
-                return _read(response.read(_BYTES_MAX + 1), attempt)
+                answer = _read(response.read(_BYTES_MAX + 1), attempt)
+                billed = answer.service_tier or tier
+                return replace(answer, service_tier=billed, refused_tier=refused_tier)
         except urllib.error.HTTPError as error:
+            said = _refusal(error)
+            is_refused = has_no_room(error.code, said) or is_unknown(error.code, said)
+            if tier and is_refused and attempt < _TRIES_MAX:
+                refused_tier, tier = refused(tier, said), None
+                continue
             if error.code not in _PASSING or attempt == _TRIES_MAX:
-                raise ModelError(_refusal(error)) from None
+                raise ModelError(said) from None
             time.sleep(_wait_seconds(error.headers.get("retry-after"), attempt))
         except (OSError, urllib.error.URLError) as error:
             if attempt == _TRIES_MAX:
@@ -131,4 +147,5 @@ def _read(body: bytes, attempt: int) -> Answer:
         output_tokens=usage.get("completion_tokens"),
         cached_input_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
         attempts=attempt,
+        service_tier=tier_of(given.get("service_tier")),
     )

@@ -13,10 +13,13 @@ from .channel import Channel, excerpt, now
 from .messages import excerpts, to_message
 from .redact import secrets_of
 from .steps import OpenStep, Steps, failure
+from .tiers import tier_of
 from .usage import Usage
 
 _ARTIFACT_CHARACTERS_MAX = 1_048_576
 _ACK_SECONDS = 30
+# Most answers name one of them; it has the price of the model itself.
+_USUAL_TIERS = {"default", "standard"}
 _CONTRACT_TYPES = {
     "crew_started",
     "task_started",
@@ -52,6 +55,8 @@ class Endpoint:
 
     base_url: str
     api_key: str | None
+    service_tier: str | None = None
+    """What a run of a batch asks for; a wish. None: the usual one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,8 @@ class LlmCall:
     answer: dict[str, Any] | None = None
     error: BaseException | None = None
     facts: dict[str, Any] | None = None
-    """More of it: tokens, response_model, response_id, finish_reason, attempts."""
+    """More of it: tokens, response_model, response_id, service_tier, refused_tier, finish_reason,
+    attempts."""
 
 
 class Run:
@@ -109,7 +115,7 @@ class Run:
     def endpoints(self) -> dict[str, Endpoint]:
         """The models that this run was handed, by name."""
         return {
-            name: Endpoint(each["base_url"], each.get("api_key"))
+            name: Endpoint(each["base_url"], each.get("api_key"), each.get("service_tier"))
             for name, each in self._models.items()
         }
 
@@ -210,6 +216,7 @@ class Run:
         """Reports a call of a model, and counts its tokens."""
         address = urlsplit(call.base_url)
         facts = {"attempts": 1, **(call.facts or {})}
+        facts["service_tier"] = tier = tier_of(facts.get("service_tier"))
         self.channel.write(
             "llm_call",
             step=step.key if self.steps.is_journaled else None,
@@ -227,6 +234,7 @@ class Run:
             error=failure(call.error) if call.error else None,
             **facts,
         )
+        step.service_tier = None if tier in _USUAL_TIERS else tier
         self.steps.use(step, Usage.of(facts))
 
     def report_tool(self, step: OpenStep, **fields: Any) -> None:

@@ -65,7 +65,14 @@ class OpenStep:
     parent: "OpenStep | None"
     idempotency_key: str
     usage: Usage = field(default_factory=Usage)
+    service_tier: str | None = None
+    """By which a call of a model was billed, where that was not the usual one."""
     is_parked: bool = False
+
+    def used(self) -> dict[str, Any]:
+        """The usage of the step, as it is reported."""
+        tier = {"service_tier": self.service_tier} if self.service_tier else {}
+        return {**self.usage.to_json(), **tier}
 
 
 class Steps:
@@ -256,7 +263,7 @@ class Steps:
         if failures and isinstance(recorded, dict):
             # A replay fails as often before it answers.
             recorded = {**recorded, "failures": failures[:_FAILURES_MAX]}
-        usage = opened.usage.to_json()
+        usage = opened.used()
         self._channel.write("step_finished", step=opened.key, result=recorded, usage=usage)
 
     def _fail(self, opened: OpenStep, error: Exception) -> None:
@@ -264,7 +271,7 @@ class Steps:
             return
         self._failures.setdefault(opened.key, []).append(failure(error))
         usage = opened.usage
-        paid = usage.to_json() if usage.input_tokens + usage.output_tokens else None
+        paid = opened.used() if usage.input_tokens + usage.output_tokens else None
         self._channel.write("step_failed", step=opened.key, error=failure(error), usage=paid)
 
 

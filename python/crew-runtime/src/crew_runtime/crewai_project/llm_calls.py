@@ -11,6 +11,7 @@ from ..channel import now
 from ..context import estimate
 from ..run import LlmCall, Place, Run
 from ..steps import OpenStep, Step, current_step
+from ..tiers import has_no_room, is_unknown, refused
 from ..usage import Usage
 from .codec import decode, encode
 from .llm_request import question_of, request_of
@@ -28,6 +29,8 @@ class _Heard:
     """What became known of a call while it went on."""
 
     facts: dict[str, Any] = field(default_factory=dict)
+    tier: str | None = None
+    """The service tier that is asked for, and then the one that the answer names."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
@@ -55,6 +58,8 @@ def connect(run: Run) -> None:
     for name, wrap in wraps.items():
         wrap_method(LLM, name, wrap)
     wrap_method(BaseLLM, "_track_token_usage_internal", _counted)
+    extracts = ("_extract_openai_token_usage", "_extract_responses_token_usage")
+    wrap_methods(BaseLLM, {name: _with_tier for name in extracts})
 
 
 def hear(usage: Any, **facts: Any) -> None:
@@ -105,6 +110,35 @@ def _counted(method: Method) -> Method:
     return track
 
 
+def _with_tier(method: Method) -> Method:
+    """Sees by which service tier an answer was given."""
+
+    @functools.wraps(method)
+    def extract(self: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        heard, tier = _heard.get(), getattr(response, "service_tier", None)
+        if heard and isinstance(tier, str):
+            heard.tier = tier
+        return method(self, response, *args, **kwargs)
+
+    return extract
+
+
+def _gives_up_tier(run: Run, llm: Any, error: Exception) -> bool:
+    """Lets the rest of the run call a model by the usual service tier where a batch's is refused.
+
+    One that the project itself asks for is no wish of the platform's.
+    """
+    heard, endpoint = _heard.get(), run.endpoints().get(str(llm.model))
+    status, said = getattr(error, "status_code", None), str(error)
+    if not heard or not heard.tier or not endpoint or endpoint.service_tier != heard.tier:
+        return False
+    if not has_no_room(status, said) and not is_unknown(status, said):
+        return False
+    llm.additional_params.pop("service_tier", None)
+    heard.facts["refused_tier"], heard.tier = refused(heard.tier, said), None
+    return True
+
+
 @dataclass(frozen=True)
 class _Call:
     """A call of a model as CrewAI makes it."""
@@ -126,7 +160,7 @@ class _Call:
             base_url=_address(self.llm, provider),
             messages=self.messages,
             started_at=started_at,
-            facts={**heard.facts, **counted},
+            facts={**heard.facts, **counted, "service_tier": heard.tier},
             **ended,
         )
         run.report_llm(opened, self.place, call)
@@ -143,7 +177,12 @@ def _sync(run: Run, method: Method) -> Method:
             tokens = _begin(self)
             started_at = now()
             try:
-                result = method(self, *args, **kwargs)
+                try:
+                    result = method(self, *args, **kwargs)
+                except Exception as error:
+                    if not _gives_up_tier(run, self, error):
+                        raise
+                    result = method(self, *args, **kwargs)
             except Exception as error:
                 made.report(run, opened, started_at, error=error)
                 raise
@@ -169,7 +208,12 @@ def _async(run: Run, method: Method) -> Method:
             tokens = _begin(self)
             started_at = now()
             try:
-                result = await method(self, *args, **kwargs)
+                try:
+                    result = await method(self, *args, **kwargs)
+                except Exception as error:
+                    if not _gives_up_tier(run, self, error):
+                        raise
+                    result = await method(self, *args, **kwargs)
             except Exception as error:
                 made.report(run, opened, started_at, error=error)
                 raise
@@ -185,7 +229,8 @@ def _async(run: Run, method: Method) -> Method:
 
 
 def _begin(llm: Any) -> tuple[Any, Any]:
-    return _calling.set(_calling.get() | {id(llm)}), _heard.set(_Heard())
+    tier = (getattr(llm, "additional_params", None) or {}).get("service_tier")
+    return _calling.set(_calling.get() | {id(llm)}), _heard.set(_Heard(tier=tier))
 
 
 def _end(tokens: tuple[Any, Any]) -> None:

@@ -55,4 +55,6 @@ def _directed(kwargs: dict[str, Any], endpoint: Endpoint) -> dict[str, Any]:
     # Every address that is handed over speaks the API of OpenAI.
     others = {key: each for key, each in kwargs.items() if key not in ("provider", "api_key")}
     address = {"base_url": endpoint.base_url, "api_key": endpoint.api_key or "none"}
-    return {**others, "provider": "openai", **address}
+    # What it does not know itself, CrewAI puts into each request.
+    tier = {"service_tier": endpoint.service_tier} if endpoint.service_tier else {}
+    return {**tier, **others, "provider": "openai", **address}
