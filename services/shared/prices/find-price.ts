@@ -15,20 +15,23 @@ interface PricedCall {
 /**
  * Returns what the tokens of a call cost, by the rules of the collector: an organization's own
  * price comes before the common one. A service tier has a price of its own where one is for
- * `model@tier`. Undefined where there is no price at that time.
+ * `model@tier`; a common one does not apply where the organization has its own for the model.
+ * Undefined where there is no price at that time.
  */
 export function findPrice(
   prices: readonly Price[],
   { tier, ...call }: PricedCall,
 ): TokenPrices | undefined {
+  const usual = findOne(prices, call)
   const ofTier = tier ? findOne(prices, { ...call, model: `${call.model}@${tier}` }) : undefined
-  return ofTier ?? findOne(prices, call)
+  const isOwn = ofTier?.organization !== undefined || usual?.organization === undefined
+  return (ofTier && isOwn ? ofTier : usual)?.perMillion
 }
 
 function findOne(
   prices: readonly Price[],
   { model, organization, at }: PricedCall,
-): TokenPrices | undefined {
+): Price | undefined {
   const plain = plainModel(model)
   const day = at.toISOString().slice(0, 10)
   const found = prices.filter(
@@ -36,7 +39,7 @@ function findOne(
       models.includes(plain) && from <= day && day < until,
   )
   const own = found.find((price) => price.organization === organization)
-  return (own ?? found.find((price) => price.organization === undefined))?.perMillion
+  return own ?? found.find((price) => price.organization === undefined)
 }
 
 /** The tokens that the calls of a model took. */
@@ -80,7 +83,7 @@ export function perToken(perMillion: number): string {
   return `${digits.slice(0, -PICODOLLARS_DIGITS)}.${digits.slice(-PICODOLLARS_DIGITS)}`
 }
 
-/** Returns the prices that an organization has for the service tiers of a model, by their names. */
+/** Returns what the service tiers of a model cost that have prices, by their names. */
 export function pricesOfTiers(
   prices: readonly Price[],
   { model, ...when }: Omit<PricedCall, 'tier'>,
@@ -88,8 +91,9 @@ export function pricesOfTiers(
   const begin = `${plainModel(model)}@`
   const named = prices.flatMap(({ models }) => models.filter((name) => name.startsWith(begin)))
   const tiers = [...new Set(named)].flatMap((name) => {
-    const price = findOne(prices, { model: name, ...when })
-    return price ? [[name.slice(begin.length), price] as const] : []
+    const tier = name.slice(begin.length)
+    const price = findPrice(prices, { model, tier, ...when })
+    return price ? [[tier, price] as const] : []
   })
   return Object.fromEntries(tiers)
 }

@@ -20,6 +20,11 @@ const GPT_4 = {
   copies: 'https://platform.openai.com/docs/pricing',
   read_on: READ_ON,
 }
+const FLEX = {
+  source: 'https://pypi.org/project/genai-prices/0.2.3/',
+  copies: 'https://developers.openai.com/api/docs/pricing',
+  read_on: '2026-11-28',
+}
 const O4 = {
   source: 'https://www.helicone.ai/model/o4-mini',
   copies: 'https://platform.openai.com/docs/pricing',
@@ -28,7 +33,8 @@ const O4 = {
 
 /**
  * List prices of common models, in US dollars for a million tokens, without discounts for batches
- * and without surcharges for long prompts. What was written to a cache is priced as for the five
+ * and without surcharges for long prompts. A name such as `gpt-5.4@flex` is the model's by a service
+ * tier. What was written to a cache is priced as for the five
  * minutes that are the default. A price holds for all time where no earlier or later one is known.
  * `copies` names the vendor's page where the source is a copy of it rather than the vendor's own.
  */
@@ -124,6 +130,36 @@ export const SHIPPED_PRICES = {
       models: ['gpt-5.4-nano'],
       per_million: { input: 0.2, cached: 0.02, output: 1.25 },
       ...GPT_5,
+    },
+    {
+      models: ['gpt-5.5@flex'],
+      per_million: { input: 2.5, cached: 0.25, output: 15 },
+      ...FLEX,
+    },
+    {
+      models: ['gpt-5.4@flex'],
+      per_million: { input: 1.25, cached: 0.13, output: 7.5 },
+      ...FLEX,
+    },
+    {
+      models: ['gpt-5.4-mini@flex'],
+      per_million: { input: 0.375, cached: 0.0375, output: 2.25 },
+      ...FLEX,
+    },
+    {
+      models: ['gpt-5.4-nano@flex'],
+      per_million: { input: 0.1, cached: 0.01, output: 0.625 },
+      ...FLEX,
+    },
+    {
+      models: ['o4-mini@flex', 'o4-mini-2025-04-16@flex'],
+      per_million: { input: 0.55, cached: 0.138, output: 2.2 },
+      ...FLEX,
+    },
+    {
+      models: ['gpt-5-nano@flex', 'gpt-5-nano-2025-08-07@flex'],
+      per_million: { input: 0.025, cached: 0.0025, output: 0.2 },
+      ...FLEX,
     },
     {
       models: ['gpt-4.1', 'gpt-4.1-2025-04-14'],

@@ -194,7 +194,9 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const { connections } = resolved
   const tokens = Object.keys(connections).length === 0 ? {} : { connections }
   const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
-  return { url, request, advancedIn, resolved, names, tierPrices }
+  // An organization's own come first: those without a budget are not among the others.
+  const prices = tierPrices && [...tierPrices, ...deps.prices()]
+  return { url, request, advancedIn, resolved, names, tierPrices: prices }
 }
 
 /** Returns true for a version that takes files. */

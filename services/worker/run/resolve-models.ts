@@ -62,7 +62,7 @@ async function findTiers(
   connections: readonly ModelConnection[],
   { organizationId, batchedRun }: Resolved,
 ) {
-  const none = { tiers: new Map<string, string>(), tierPrices: [] }
+  const none = { tiers: new Map<string, string>(), tierPrices: undefined }
   const tiers = batchTiersOf(connections)
   if (batchedRun === undefined || tiers.size === 0) return none
   const found = await sql`

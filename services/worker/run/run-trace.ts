@@ -18,7 +18,7 @@ import type { OpenTask, Start } from './call-spans.ts'
 
 /** The spans of one attempt of a run. */
 interface RunTrace {
-  /** Takes an event, and the organization's own prices where the run asks for service tiers. */
+  /** Takes an event, and the prices that apply where the run asks for service tiers. */
   event(event: KeptEvent, tierPrices?: readonly Price[]): void
   /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
   end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void

@@ -7,7 +7,8 @@ import {
 } from '../../../../services/platform/budgets/model-prices.ts'
 import type { ModelPriceFields } from '../../../../services/platform/budgets/model-prices.ts'
 import { setBudget } from '../../../../services/platform/budgets/budgets.ts'
-import { findPrice } from '../../../../services/shared/prices/find-price.ts'
+import { findPrice, pricesOfTiers } from '../../../../services/shared/prices/find-price.ts'
+import { loadPrices } from '../../../../services/shared/prices/load-prices.ts'
 import type { Price } from '../../../../services/shared/prices/price-table.ts'
 import { readPrices } from '../../../../services/shared/prices/price-table.ts'
 import { useOneAutomation } from '../one-automation.ts'
@@ -59,6 +60,30 @@ describe('the prices that an organization entered', () => {
       }),
       { numRuns: 30 },
     )
+  })
+
+  it('come before the shipped price of a service tier, also that of the model alone', async () => {
+    const shipped = await loadPrices(undefined)
+    const own = (model: string, input: number): Price => ({
+      models: [model],
+      organization: '1',
+      perMillion: { input },
+      readOn: undefined,
+    })
+    const of = { model: 'openai/gpt-5.4', tier: 'flex', organization: '1', at: new Date() }
+    const inputs = [[], [own('gpt-5.4', 2)], [own('gpt-5.4', 2), own('gpt-5.4@flex', 1)]].map(
+      (prices) => [
+        findPrice([...prices, ...shipped], of)?.input,
+        pricesOfTiers([...prices, ...shipped], of)['flex']?.input,
+      ],
+    )
+    expect(inputs).toEqual([
+      [1.25, 1.25],
+      [2, 2],
+      [1, 1],
+    ])
+    expect(findPrice(shipped, { ...of, tier: 'priority' })?.input).toBe(2.5)
+    expect(findPrice(shipped, { ...of, tier: undefined })?.input).toBe(2.5)
   })
 
   it('reach workers where the organization has a budget', async () => {
