@@ -52,6 +52,20 @@ export async function reserveRun(
   await reserveForecast(tx, { ...run, what: 'run' }, forecast)
 }
 
+/**
+ * Forecasts what a run takes that reserves it, with inputs of any size; undefined where there is no
+ * budget to reserve from.
+ */
+export async function forecastReserve(
+  sql: Queryable,
+  automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
+): Promise<Forecast | undefined> {
+  const { id: deploymentId, organizationId } = automation
+  const [budget] = await sql`
+    with ${applying(sql, { organizationId, deploymentId })} select from applying limit 1`
+  return budget && forecastBatch(sql, automation, { rows: 1, isBatch: false })
+}
+
 async function reserveForecast(
   tx: Queryable,
   { what, ...batch }: Reserving & { readonly what: 'batch' | 'run' },
@@ -72,7 +86,7 @@ async function reserveForecast(
 }
 
 /** The budgets of days and months that apply, with the names of their periods. */
-const applying = (sql: Queryable, { organizationId, deploymentId }: Reserving) => sql`
+const applying = (sql: Queryable, { organizationId, deploymentId }: Omit<Reserving, 'id'>) => sql`
   applying as (
     select id, deployment_id, period as kind, tokens_max, usd_max,
       to_char(now() at time zone 'UTC',

@@ -1,12 +1,14 @@
 import { html } from 'hono/html'
 import type { AutomationSummary } from '../../../platform/automations/automation-summary.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
+import type { Forecast } from '../../../platform/batches/forecast.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { ScoredDay } from '../../../platform/evaluations/run-scores.ts'
 import type { ListedRun } from '../../../platform/runs/run-list.ts'
 import type { RetiringModel } from '../../../platform/connections/model-retirements.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { dollars } from '../frame/amounts.ts'
 import { count, duration, plural, relativeTime } from '../frame/format.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
@@ -41,6 +43,8 @@ export interface AutomationPage {
   readonly scored: readonly ScoredDay[]
   /** Models that its versions call and that are turned off soon. */
   readonly retiring: readonly RetiringModel[]
+  /** What a run takes; undefined where no budget could reserve it. */
+  readonly forecast: Forecast | undefined
   readonly notice?: string | undefined
   /** A form that was refused, with what was typed. */
   readonly startForm?: StartForm | undefined
@@ -149,6 +153,7 @@ function runsSection({ automation, runs, runsTotal }: AutomationPage): Html {
 interface StartForm {
   readonly inputs: Readonly<Record<string, string>>
   readonly problem?: string
+  readonly reserves?: boolean
 }
 
 /** The automation that the form starts. */
@@ -156,11 +161,12 @@ interface StartSection {
   readonly session: Session
   readonly automation: Automation
   readonly fields: readonly InputField[]
+  readonly forecast: Forecast | undefined
   readonly form: StartForm | undefined
 }
 
 /** The form that starts a run, with a field for each input; none for a crew that failed. */
-function startSection({ session, automation, fields, form }: StartSection): Html {
+function startSection({ session, automation, fields, forecast, form }: StartSection): Html {
   if (automation.status === 'Crew has Failed') return failedSection(automation)
   return html`<section class="card" aria-labelledby="run">
     <div class="card-head">
@@ -178,10 +184,34 @@ function startSection({ session, automation, fields, form }: StartSection): Html
       <input type="hidden" name="start_once" value="${randomUUID()}" />
       ${fields.map((field) => inputField(field, form?.inputs[field.name]))}
       ${fields.length === 0 ? html`<p class="hint">It needs no inputs.</p>` : ''}
+      ${forecast ? reserveField(forecast, form?.reserves) : ''}
       <button class="button primary">${icon('play')}<span>Start</span></button>
     </form>
   </section>`
 }
+
+/** What a run takes is known only of an automation that has run often enough. */
+const reserveField = ({ tokens, cost }: Forecast, isOn = false): Html =>
+  html`<label class="tick">
+    <input
+      type="checkbox"
+      name="reserve"
+      value="true"
+      ${isOn ? 'checked' : ''}
+      ${tokens ? '' : 'disabled'}
+    />
+    <span
+      >Reserve what it takes in the budgets, or start nothing
+      <span class="hint"
+        >${
+          tokens
+            ? `95 % take at most ${count(Math.ceil(tokens.runP95))} tokens, ` +
+              (cost ? dollars(cost.runP95) : 'cost unknown')
+            : 'Unknown: too few runs have ended'
+        }</span
+      ></span
+    >
+  </label>`
 
 const failedSection = ({ automationId }: Automation): Html =>
   html`<section class="card" aria-labelledby="run">

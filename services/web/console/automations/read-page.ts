@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { forecastReserve } from '../../../platform/batches/reserve-batch.ts'
 import { summarizeAutomation } from '../../../platform/automations/automation-summary.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import type { Automation } from '../../../platform/automations/automations.ts'
@@ -26,13 +27,14 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
   const retirements = retirementsOf(config.MODEL_RETIREMENTS)
   return async (c, automation) => {
     const filter = { organizationId: automation.organizationId, deploymentId: automation.id }
-    const [definition, runs, counts, summary, retiring, scored] = await Promise.all([
+    const [definition, runs, counts, summary, retiring, scored, forecast] = await Promise.all([
       getDefinition(sql, automation),
       listNewestRuns(sql, filter, RUNS_SHOWN),
       countRuns(sql, filter),
       summarizeAutomation(sql, automation),
       listRetiringModels(sql, retirements, { deploymentId: automation.id }),
       listScoredDays(sql, automation.id, SCORED_DAYS),
+      forecastReserve(sql, automation),
     ])
     return {
       session: c.var.session,
@@ -44,6 +46,7 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
       summary,
       retiring,
       scored,
+      forecast,
     }
   }
 }

@@ -2,8 +2,11 @@ import type { Hono } from 'hono'
 import { html } from 'hono/html'
 import { listAutomationActivity } from '../../../platform/runs/activity.ts'
 import type { AutomationActivity } from '../../../platform/runs/activity.ts'
+import { reserveRun } from '../../../platform/batches/reserve-batch.ts'
 import { findRun, kickoff } from '../../../platform/runs/runs.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import type { Page, PageRequest } from '../../../shared/postgres/paging.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -99,16 +102,26 @@ function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn
       automation,
       definition,
     }))
-    if (problem !== undefined) {
+    const reserves = form.get('reserve') === 'true'
+    const refuse = async (why: string, status: 409 | 422) => {
       const page = await readPage(c, automation)
-      const startForm = { inputs: texts, problem }
-      return c.html(automationPage({ ...page, startForm }), 422)
+      const startForm = { inputs: texts, reserves, problem: why }
+      return c.html(automationPage({ ...page, startForm }), status)
     }
+    if (problem !== undefined) return refuse(problem, 422)
     const idempotencyKey = startOnceKey(form.get('start_once'), texts)
     const starter = toStarter(c.var.actor, 'console')
     const admit = deps.queue.of(automation.organizationId)
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
-    const id = await kickoff(sql, request)
+    const { organizationId, id: deploymentId } = automation
+    const onQueued = reserves
+      ? (tx: Queryable, id: string) => reserveRun(tx, { organizationId, deploymentId, id })
+      : undefined
+    const request = { deploymentId, ...prepared, idempotencyKey, starter, admit, onQueued }
+    const id = await kickoff(sql, request).catch((thrown: unknown) => {
+      if (reserves && thrown instanceof AppError && thrown.code === 'conflict') return thrown
+      throw thrown
+    })
+    if (typeof id !== 'string') return refuse(id.message, 409)
     c.var.wide['kickoff_id'] = id
     return c.redirect(runPath(automation, { id }), 303)
   })

@@ -170,3 +170,53 @@ describe('a run that reserves what it takes', () => {
     expect([await unfinished(), await reserved()]).toEqual([0, 0])
   })
 })
+
+describe('the form that starts a run, with a budget to reserve from', () => {
+  const page = (): string => `/automations/${platform.acme.research.automationId}`
+  async function openForm() {
+    const { cookie, csrfToken } = await platform.signIn(platform.acme)
+    const read = async (): Promise<string> =>
+      (await platform.app.request(page(), { headers: { cookie } })).text()
+    const send = (fields: Record<string, string>) =>
+      platform.app.request(`${page()}/executions`, {
+        method: 'POST',
+        headers: { cookie },
+        body: new URLSearchParams({ csrf_token: csrfToken, 'input.topic': 'whales', ...fields }),
+      })
+    return { read, send }
+  }
+
+  it('says what 95 % of its runs take, and reserves it where that is ticked', async () => {
+    await seedEnded(platform.acme)
+    const { read, send } = await openForm()
+    expect(await read()).toMatch(/name="reserve"[^]*95 % take at most 1,000 tokens, \$0\.00/)
+    expect((await send({})).status).toBe(303)
+    expect(await reserved()).toBe(0)
+    expect((await send({ reserve: 'true' })).status).toBe(303)
+    expect(await reserved()).toBe(1000)
+  })
+
+  it('shows again what was typed where nothing can be reserved, and starts nothing', async () => {
+    await seedEnded(platform.acme)
+    await limit(platform.acme, 999)
+    const { send } = await openForm()
+    const refused = await send({ reserve: 'true' })
+    expect(refused.status).toBe(409)
+    const shown = await refused.text()
+    expect(shown).toContain('Nothing is reserved.')
+    expect(shown).toMatch(/name="reserve"\s+value="true"\s+checked/)
+    expect(shown).toContain('whales')
+    expect(await unfinished()).toBe(0)
+  })
+
+  it('offers nothing that is unknown, or that no budget could reserve', async () => {
+    const { read, send } = await openForm()
+    expect(await read()).toMatch(/name="reserve"[^>]*disabled[^]*Unknown: too few runs have ended/)
+    await platform.sql`delete from budgets where organization_id = ${
+      platform.acme.research.organizationId
+    }`
+    expect(await read()).not.toContain('name="reserve"')
+    expect((await send({ reserve: 'true' })).status).toBe(409)
+    expect(await unfinished()).toBe(0)
+  })
+})
