@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listBudgets, setBudget } from '../../../../services/platform/budgets/budgets.ts'
 import { expectAccessible } from '../../../support/axe.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
@@ -6,6 +7,19 @@ import { cheapHash } from '../support/platform.ts'
 import { few } from '../../../support/long.ts'
 
 const PASSWORD = 'correct horse battery staple'
+
+/** Sets a budget over an automation whose runs have taken 1,000 tokens each. */
+async function limitBudget({ platform: { sql, acme } }: Console) {
+  const { id, organizationId } = acme.research
+  const budget = { organizationId, deploymentId: id, period: 'day' } as const
+  await setBudget(sql, budget, { tokensMax: 5000, usdMax: null, unpriced: 'free' })
+  await sql`
+    insert into executions (deployment_id, inputs, status, output, usage, started_at, finished_at)
+    select ${id}, '{}', 'completed', '', '{"inputTokens": 900, "outputTokens": 100}', now(), now()
+    from generate_series(1, 20)`
+  return async () => (await listBudgets(sql, budget))[0]?.reservedTokens
+}
+
 describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
   let site: Console
 
@@ -47,9 +61,12 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     expect(await page.getByRole('status').innerText()).toContain('The token is deleted.')
     expect((await call()).status).toBe(401)
 
+    const reserved = await limitBudget(site)
     await page.goto(automation)
     await page.getByLabel('topic').fill('whales')
+    await page.getByLabel('Reserve what it takes').check()
     await page.getByRole('button', { name: 'Start' }).click()
+    expect(await reserved()).toBe(1000)
     expect(page.url()).toMatch(/executions\/[0-9a-f-]{36}$/)
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^Run/)
 
