@@ -14,8 +14,8 @@ The collector, PostgreSQL and the connections between them are killed in turn wh
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
 once, the roll-ups must be what the spans add up to, and each text must be found by the search.
 
-With "runs", worker, crew and PostgreSQL are killed, stopped and replaced while runs go on. Then each
-model call must have been made once, and once more for each attempt that lost its lease in the
+With "runs", worker, crew and PostgreSQL are killed, stopped and replaced while runs go on. Then
+each model call must have been made once, and once more for each attempt that lost its lease in the
 middle of it, and each run must have the output of an undisturbed one; the ledger of the budget has
 to say what all calls have used.
 

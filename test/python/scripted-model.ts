@@ -56,7 +56,10 @@ interface Script {
   readonly ask: (tool: string) => object
 }
 
-function completionOf({ model, messages, tools = [], service_tier }: Asked, { answer, ask }: Script) {
+function completionOf(
+  { model, messages, tools = [], service_tier }: Asked,
+  { answer, ask }: Script,
+) {
   const [tool] = tools
   const isFirst = !messages.some(({ role }) => role === 'tool')
   const question = messages.map(({ content }) => textOf(content)).join('\n')

@@ -33,10 +33,10 @@ const O4 = {
 
 /**
  * List prices of common models, in US dollars for a million tokens, without discounts for batches
- * and without surcharges for long prompts. A name such as `gpt-5.4@flex` is the model's by a service
- * tier. What was written to a cache is priced as for the five
- * minutes that are the default. A price holds for all time where no earlier or later one is known.
- * `copies` names the vendor's page where the source is a copy of it rather than the vendor's own.
+ * and without surcharges for long prompts. A name such as `gpt-5.4@flex` is the model's by a
+ * service tier. What was written to a cache is priced as for the five minutes that are the
+ * default. A price holds for all time where no earlier or later one is known. `copies` names the
+ * vendor's page where the source is a copy of it rather than the vendor's own.
  */
 export const SHIPPED_PRICES = {
   prices: [

@@ -228,8 +228,7 @@ export async function rollCrew(stage: Stage): Promise<void> {
 }
 
 /** Takes a run from its worker, which is alive and does not know, as when it hung for long. */
-export const takeLease = ({ sql }: Stage) =>
-  retryStatement(() => takeLeases(sql, 'one'), PATIENCE)
+export const takeLease = ({ sql }: Stage) => retryStatement(() => takeLeases(sql, 'one'), PATIENCE)
 
 /**
  * Stops the worker until another one has taken its runs. When it wakes up, it has commits to
