@@ -84,23 +84,12 @@ export async function pinVersion(tx: Queryable, of: OfProject, number: number): 
 }
 
 /**
- * Returns the id of a version that performs runs again, as `pinVersion` does. Raises
- * `unprocessable` also for a source that is not deployed now, or that is to ask models.
+ * Returns the id of a version that performs runs again, as `pinVersion` does. Of sources, it has to
+ * be the one that is deployed now; raises `unprocessable` for others.
  */
-export async function pinReplayed(
-  tx: Queryable,
-  of: OfProject,
-  { version, mode }: { readonly version: number; readonly mode: 'offline' | 'live' },
-): Promise<number> {
+export async function pinReplayed(tx: Queryable, of: OfProject, version: number): Promise<number> {
   const found = await lockVersion(tx, of, version)
   if (!isOwnCrew(found.definition)) return pin(tx, of, { ...found, number: version })
-  if (mode === 'live') {
-    throw new AppError(
-      'unprocessable',
-      'The crew of this automation is a program of its own, which asks no model in a replay. ' +
-        'Choose offline.',
-    )
-  }
   if (found.runs === found.id) return found.id
   throw new AppError(
     'unprocessable',

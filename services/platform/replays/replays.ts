@@ -122,7 +122,7 @@ export async function createReplay(
   // One after the other, so that no two exceed what may be in progress.
   await sql`select from organizations where id = ${organizationId} for no key update`
   await refuseMany(sql, organizationId)
-  const versionId = await pinReplayed(sql, automation, fields)
+  const versionId = await pinReplayed(sql, automation, fields.version)
   const ids = await chooseRuns(sql, deploymentId, fields)
   const { last, status, ofVersion, mode, tokensMax } = fields
   const kickoffIds = [...fields.kickoffIds]

@@ -5,6 +5,7 @@ import { stepKey } from '../../platform/crew-contract/step-key.ts'
 import { modelsOf } from '../../platform/definitions/crew-definition.ts'
 import { reserveAsked, settleAsked } from '../../platform/replays/replay-queue.ts'
 import type { Asked, TakenReplay } from '../../platform/replays/replay-queue.ts'
+import { isOwnCrew } from '../../platform/definitions/own-crew-definition.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { costOf, findPrice } from '../../shared/prices/find-price.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
@@ -48,13 +49,15 @@ export function openAsking({ sql, prices }: AskingDeps, taken: TakenReplay): Ask
     return findPrice([...(await own), ...prices], { model, ...when })
   }
 
-  async function begin({ path, estimate }: Diverged): Promise<string | undefined> {
+  async function begin({ step, name, path, estimate }: Diverged): Promise<string | undefined> {
     const tokens = (estimate?.input_tokens ?? 0) + (estimate?.output_tokens ?? 0)
-    const priced = await Promise.all(modelsOf(taken.definition).map(priceOf))
+    // No one knows the models of a crew from a source before it asks them.
+    const models = isOwnCrew(taken.definition) ? [name] : modelsOf(taken.definition)
+    const priced = await Promise.all(models.map(priceOf))
     const isPriced = priced.every((each) => each !== undefined)
     if (!(await hasRoom(sql, { organizationId, deploymentId, isPriced, tokens }))) return NO_ROOM
     if (!(await reserveAsked(sql, taken, tokens))) return ALL_TAKEN
-    reserved.set(stepKey('', path), tokens)
+    reserved.set(step ?? stepKey('', path), tokens)
     return undefined
   }
 

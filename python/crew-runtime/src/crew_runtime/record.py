@@ -1,29 +1,13 @@
-"""A run that is performed again: what is asked is answered from its record, and asked of nobody."""
+"""A run that is performed again: what is asked is answered from its record, and asked of no one
+but models, where that is wanted."""
 
 import builtins
-import sys
 import threading
 from typing import Any
 
 from .channel import Channel
 from .step_request import request_digest
 
-_REFUSED = {
-    "socket.connect",
-    "socket.getaddrinfo",
-    "socket.gethostbyname",
-    "socket.gethostbyaddr",
-    "socket.getnameinfo",
-    "socket.sendto",
-    "socket.sendmsg",
-    "subprocess.Popen",
-    "os.exec",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.startfile",
-    "os.system",
-    "pty.spawn",
-}
 _ERROR_CODE = "crew_failed"
 
 
@@ -40,8 +24,11 @@ class RecordedError(Exception):
 class Record:
     """The answers of a run that is performed again."""
 
-    def __init__(self, channel: Channel, replay: dict[str, Any]):
+    def __init__(self, channel: Channel, kickoff: dict[str, Any]):
+        replay = kickoff["replay"]
         self._channel = channel
+        self._models: dict[str, Any] = kickoff.get("models", {}) if replay.get("live") else {}
+        self.model_urls: list[str] = [each["base_url"] for each in self._models.values()]
         self._answers: list[dict[str, Any]] = replay.get("answers") or []
         self._places: dict[tuple[str, str], list[int]] = {}
         for place, each in enumerate(self._answers):
@@ -81,6 +68,15 @@ class Record:
         self._raised[place] = count + 1
         return dict(failures[count])
 
+    def may_ask(self, kind: str, name: str) -> bool:
+        """Whether what the record does not answer is asked: a model that was handed over."""
+        names = [name for each in self._models for name in (each, each.partition("/")[2])]
+        return kind == "llm" and name in names
+
+    def ask(self, **asked: Any) -> int:
+        """Reports that a model is to be asked, and returns the number of the event."""
+        return self._channel.write("replay_diverged", asks=True, **asked)
+
     def diverge(self, kind: str, name: str, path: list[str], request: dict[str, Any]) -> Diverged:
         """Reports that the record has no answer, and returns the error that ends the run."""
         self._channel.write("replay_diverged", kind=kind, name=name, path=path, request=request)
@@ -105,17 +101,3 @@ def recorded_error(error: dict[str, Any]) -> Exception:
         made = RecordedError()
     # Of some classes, the text is not what they are made of.
     return made if str(made) == said else type(name, (RecordedError,), {})(said)
-
-
-def close_network() -> None:
-    """Refuses connections, names and programs, for as long as the process lasts."""
-    sys.addaudithook(_refuse)
-
-
-def _refuse(event: str, args: tuple[Any, ...]) -> None:
-    if event in _REFUSED:
-        print(f"{event} is refused: this is a replay.", file=sys.stderr)
-        raise ConnectionRefusedError(
-            f"A replay asks nobody, and {event} is refused. Put what asks others into a tool: its "
-            "answer is in the record."
-        )

@@ -10,9 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .channel import Channel, excerpt, now
+from .failures import failure
 from .messages import excerpts, to_message
 from .redact import secrets_of
-from .steps import OpenStep, Steps, failure
+from .steps import OpenStep, Steps
 from .tiers import tier_of
 from .usage import Usage
 
@@ -219,7 +220,7 @@ class Run:
         facts["service_tier"] = tier = tier_of(facts.get("service_tier"))
         self.channel.write(
             "llm_call",
-            step=step.key if self.steps.is_journaled else None,
+            step=step.key if self.steps.is_journaled or self.steps.is_replay else None,
             parent=step.parent.key if step.parent and self.steps.is_journaled else None,
             task=place.task,
             agent=place.agent,

@@ -21,9 +21,9 @@ from .artifacts import report_files
 from .channel import Channel, WorkerGone
 from .files import place_files
 from .load import load_crew, output_of
+from .network import close_network
 from .project import Entrypoint, ProjectError, find_entrypoint
 from .pyproject import load_variables
-from .record import close_network
 from .redact import secrets_of
 from .run import Run, set_run
 from .steps import Steps
@@ -159,7 +159,7 @@ def perform(
     set_run(run)
     _set_model_variables(run)
     if steps.is_replay:
-        close_network()
+        close_network(steps.model_urls, steps.is_asking)
     else:
         spans.begin(run)
     try:

@@ -9,29 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .channel import Channel, excerpt
+from .channel import Channel
+from .failures import ApprovalUnsupported, failure
 from .record import Record, recorded_error
 from .step_key import idempotency_key, step_base, step_key
 from .step_request import kept
 from .usage import Usage
 
 _RESULT_CHARACTERS_MAX = 6_000_000
-_MESSAGE_CHARACTERS_MAX = 4000
 _FAILURES_MAX = 20
 _current: contextvars.ContextVar["OpenStep | None"] = contextvars.ContextVar("step", default=None)
 
 
 class Unrecorded(Exception):
     """A result has no JSON, or a recorded one has another shape: the step is done again."""
-
-
-class ApprovalUnsupported(Exception):
-    """A worker without a journal cannot let a run wait."""
-
-    code = "approval_unsupported"
-
-    def __str__(self) -> str:
-        return "The worker cannot let a run wait for a person. Update the workers."
 
 
 def _as_is(value: Any) -> Any:
@@ -68,6 +59,8 @@ class OpenStep:
     service_tier: str | None = None
     """By which a call of a model was billed, where that was not the usual one."""
     is_parked: bool = False
+    is_asked: bool = False
+    """A model that a replay asks."""
 
     def used(self) -> dict[str, Any]:
         """The usage of the step, as it is reported."""
@@ -90,7 +83,7 @@ class Steps:
         self._counts: dict[tuple[str, ...], int] = {}
         self._open: set[OpenStep] = set()
         self._lock = threading.Lock()
-        self._record = Record(channel, kickoff["replay"]) if self.is_replay else None
+        self._record = Record(channel, kickoff) if self.is_replay else None
         self._failures: dict[str, list[dict[str, str]]] = {}
         self.asked: dict[str, Any] | None = None
         """What a person is asked at the end of this attempt."""
@@ -100,6 +93,7 @@ class Steps:
     def perform(self, step: Step, act: Callable[[OpenStep], Any]) -> Any:
         """Returns the recorded result, or else acts and records what comes out."""
         path, key = self._place(step)
+        self._hold(step, key)
         is_known, result = self._recall(step, path, key)
         if is_known:
             return result
@@ -112,6 +106,8 @@ class Steps:
     async def aperform(self, step: Step, act: Callable[[OpenStep], Awaitable[Any]]) -> Any:
         """The same for what is awaited."""
         path, key = self._place(step)
+        if self._channel.is_stopping:
+            await asyncio.to_thread(self._hold, step, key)
         is_known, result = self._recall(step, path, key)
         if is_known:
             return result
@@ -139,6 +135,15 @@ class Steps:
         self.asked = {"step": opened.key, **asked}
         self._channel.is_stopping = True
         self._park_if_stopping(opened)
+
+    @property
+    def model_urls(self) -> list[str]:
+        """Where a live replay asks models."""
+        return self._record.model_urls if self._record else []
+
+    def is_asking(self) -> bool:
+        """Whether a model of a replay is being asked."""
+        return any(step.is_asked for step in [*self._open])
 
     def stop(self) -> None:
         """Ends the attempt if it waits for nothing but steps that may not begin."""
@@ -180,13 +185,12 @@ class Steps:
 
     def _answer(self, record: Record, step: Step, path: list[str]) -> tuple[bool, Any]:
         """Takes the answer of a step from the record of the run that is performed again."""
-        if self._channel.is_stopping:
-            self._hand_over()
-            threading.Event().wait()
         if step.request is None:
             return False, None
         request = self._channel.redacted(step.request)
         found = record.answer(step.kind, path, request)
+        if found is None and record.may_ask(step.kind, step.name):
+            return False, None
         if found is None:
             # Not only raised: agents try again what raises an error.
             self.give_up(record.diverge(step.kind, step.name, path, request))
@@ -218,6 +222,8 @@ class Steps:
 
     def _begin(self, step: Step, path: list[str], opened: OpenStep) -> None:
         """Reports that a step begins, and waits until it may act."""
+        if self._record and step.request is not None:
+            self._ask(self._record, step, path, opened)
         if not self.is_journaled:
             return
         self._park_if_stopping(opened)
@@ -230,6 +236,23 @@ class Steps:
         if step.kind != "task":
             self._channel.wait(seq)
             self._park_if_stopping(opened)
+
+    def _ask(self, record: Record, step: Step, path: list[str], opened: OpenStep) -> None:
+        """Lets a model be asked in a replay, once the worker has kept tokens for it."""
+        request = self._channel.redacted(step.request)
+        asked = {"kind": step.kind, "name": step.name, "path": path, "request": request}
+        self._channel.wait(record.ask(step=opened.key, estimate=step.estimate, **asked))
+        self._park_if_stopping(opened)
+        opened.is_asked = True
+
+    def _hold(self, step: Step, key: str) -> None:
+        """Lets nothing of a replay begin that is to be handed over."""
+        if not self._record or not self._channel.is_stopping:
+            return
+        parked = OpenStep(key, step.kind, _current.get(), "")
+        with self._lock:
+            self._open.add(parked)
+        self._park_if_stopping(parked)
 
     def _park_if_stopping(self, opened: OpenStep) -> None:
         """Keeps a step from acting, for good: the process ends once nothing else acts."""
@@ -277,17 +300,6 @@ class Steps:
 
 def _raise(error: BaseException) -> None:
     raise error
-
-
-def failure(error: BaseException) -> dict[str, str]:
-    """The failure of a step or a run, in words."""
-    said = str(error).strip()
-    name = type(error).__name__
-    code = getattr(error, "code", None)
-    if said and isinstance(code, str) and code.startswith(("approval_", "replay_")):
-        return {"code": code, "message": said}
-    message = f"{name}: {said}" if said else name
-    return {"code": "crew_failed", "message": excerpt(message, _MESSAGE_CHARACTERS_MAX)}
 
 
 def current_step() -> OpenStep | None:

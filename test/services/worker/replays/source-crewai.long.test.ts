@@ -16,7 +16,9 @@ const TEXTS: readonly (readonly [question: string, answer: string])[] = [
 const answer = (question: string): string =>
   TEXTS.find(([text]) => question.includes(text))?.[1] ?? 'Words of the model'
 const delegated = { task: 'Find.', context: 'For a report.', coworker: 'Writer' }
-const ask = (tool: string): object => (tool.startsWith('delegate') ? delegated : { text: 'bees' })
+/** What the model lets the tool look up. */
+let looked = 'bees'
+const ask = (tool: string): object => (tool.startsWith('delegate') ? delegated : { text: looked })
 
 const stage = await openSourceStage({ answer, ask, python: PYTHON })
 const { platform, sql, addVersion, replay } = stage
@@ -56,8 +58,8 @@ async function record(decision?: Decision): Promise<string> {
 }
 
 /** What was found of the only run of a replay, with both requests where they differ. */
-async function replayOne(version: number) {
-  const { runs, id } = await replay(version, {}, WHILE_MS)
+async function replayOne(version: number, fields: Parameters<typeof replay>[1] = {}) {
+  const { runs, id } = await replay(version, fields, WHILE_MS)
   const found = await findReplayedRun(sql, { replayId: id, runId: runs[0]?.runId ?? '' })
   return { run: runs[0], found, shown: JSON.stringify([runs, found, stage.logs()], null, 1) }
 }
@@ -105,6 +107,30 @@ describe.skipIf(!hasCrewai)('a replay of a crew of CrewAI', { timeout: WHILE_MS 
     expect(found?.request).not.toEqual(found?.recordedRequest)
     expect(Object(found?.recordedRequest).messages).toBeDefined()
     expect(stage.calls()).toBe(before)
+  })
+
+  it.each<[string, object, number, string]>([
+    ['a model with a tool', { temperature: 0.2 }, 2, 'The output is the same.'],
+    ['a model whose address has a name', { last: '" anew"' }, 1, 'The output is the same.'],
+    [
+      'a tool that the record does not answer',
+      { temperature: 0.2, asked: 'wasps' },
+      1,
+      'was not called',
+    ],
+  ])('asks models alone in a live one: %s', async (_, variant, count, end) => {
+    await publish()
+    await record()
+    const version = await publish(variant)
+    const [before, models] = [stage.calls(), stage.model.asked.length]
+    if ('asked' in variant) looked = 'wasps'
+    const { run, shown } = await replayOne(version, { mode: 'live', tokensMax: 100_000 })
+    looked = 'bees'
+    expect(run?.reason, shown).toContain(end)
+    expect(run, shown).toMatchObject({ state: 'different', askedTokens: 15 * count })
+    expect(stage.model.asked.length - models).toBe(count)
+    expect(stage.calls() - before).toBe(count)
+    expect(stage.model.strangers).toEqual([])
   })
 
   it('says that a crew depends on the time, with advice', async () => {

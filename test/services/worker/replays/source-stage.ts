@@ -38,8 +38,15 @@ export async function openSourceStage({ answer, ask, python }: SourceStage) {
   })
   const adapters: Awaited<ReturnType<typeof startAdapter>>[] = []
   let sources = 0
-  for (const name of ['gpt-5', 'claude-sonnet-4-5']) {
-    const fields = { organizationId, name, model: name, baseUrl: model.endpoint.base_url }
+  const { base_url: baseUrl } = model.endpoint
+  // One has a name that is to be looked up.
+  const named = baseUrl.replace('127.0.0.1', 'localhost')
+  for (const [name, address] of [
+    ['gpt-5', baseUrl],
+    ['claude-sonnet-4-5', named],
+    ['house-model', baseUrl],
+  ] as const) {
+    const fields = { organizationId, name, model: name, baseUrl: address }
     const made = await createLlmConnection(sql, { ...fields, provider: 'openai_compatible' })
     await setSealedKey(sql, made, createLlmKeys(SECRET_KEY_BASE).seal(MODEL_KEY, made))
   }
