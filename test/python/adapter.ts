@@ -35,12 +35,13 @@ interface AdapterOptions {
   readonly env?: Readonly<Record<string, string>>
   /** @default python3 */
   readonly python?: string
+  /** @default a free one */
+  readonly port?: number
 }
 
 /** Starts `python -m crew_runtime` with nothing of this machine's variables but the PATH. */
 export async function startAdapter(options: AdapterOptions) {
-  const { args = [], env = {}, python = 'python3' } = options
-  const port = await freePort()
+  const { args = [], env = {}, python = 'python3', port = await freePort() } = options
   const home = await mkdtemp(join(tmpdir(), 'adapter-'))
   const child = spawn(python, ['-m', 'crew_runtime', ...args], {
     cwd: home,
@@ -68,6 +69,11 @@ export async function startAdapter(options: AdapterOptions) {
     log: () => log,
     output: () => output,
     ended,
+    /** Ends it at once; its runs end by themselves. */
+    kill: async (): Promise<void> => {
+      child.kill('SIGKILL')
+      await ended
+    },
     /** Asks it to end, and returns its exit code. */
     stop: async (): Promise<number> => {
       child.kill()

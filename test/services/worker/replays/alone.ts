@@ -19,6 +19,8 @@ export interface Alone {
   readonly crew: Record<string, string>
   /** How the crew of a source is started in place of one that runs definitions. */
   readonly source?: Parameters<typeof startAdapter>[0]
+  /** The address of a crew that is there already. */
+  readonly crewUrl?: string
   readonly worker: Record<string, string>
   readonly deploymentId: number
   readonly bridge: string
@@ -63,7 +65,7 @@ async function startSource(options: Parameters<typeof startAdapter>[0]) {
   return adapter
 }
 
-async function main({ crew, source, worker, deploymentId, bridge }: Alone): Promise<void> {
+async function main({ crewUrl, crew, source, worker, deploymentId, bridge }: Alone): Promise<void> {
   watchSockets()
   const log = createLog({ name: 'test', level: 'silent' })
   const near = createServer((socket) => {
@@ -76,7 +78,10 @@ async function main({ crew, source, worker, deploymentId, bridge }: Alone): Prom
   const { port } = near.address() as AddressInfo
   const database = { ...parseAddress(worker['DATABASE_URL'] ?? ''), host: '127.0.0.1', port }
   const sql = connectDatabase(database, { name: 'test', max: 1 })
-  const service = await (source ? startSource(source) : startCrew(crew, { log }))
+  const service =
+    crewUrl === undefined
+      ? await (source ? startSource(source) : startCrew(crew, { log }))
+      : { url: crewUrl }
   await markOnline(sql, deploymentId, service.url)
   await sql.end()
   const expected = new Set(['the database', `127.0.0.1:${port}`, new URL(service.url).host])
