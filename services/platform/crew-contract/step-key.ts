@@ -23,6 +23,10 @@ export const isWithinCall = (path: readonly string[]): boolean =>
 export const isRepetition = (kind: StepKind, path: readonly string[]): boolean =>
   kind === 'task' && /^(item|try):\d+$/.test(path.at(-1) ?? '')
 
+/** Writes a path for people: crews of Python tell calls apart by digests of what they ask. */
+export const shownPath = (path: readonly string[]): string =>
+  path.filter((key) => !/^[0-9a-f]{16}$/.test(key)).join(' / ')
+
 /** What the keys of all steps of a run have in common: a hash of its version and its inputs. */
 export function stepBase(versionId: number, inputs: Inputs): string {
   return digest(JSON.stringify([versionId, sortMembers(inputs)]))

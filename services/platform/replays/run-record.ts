@@ -1,7 +1,7 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { KICKOFF_CHARACTERS_MAX } from '../crew-contract/crew-protocol.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { isWithinCall } from '../crew-contract/step-key.ts'
+import { isWithinCall, shownPath } from '../crew-contract/step-key.ts'
 import type { RecordedAnswer } from '../crew-contract/crew-protocol.ts'
 import type { Inputs } from '../definitions/input-declarations.ts'
 import type { StepState } from '../runs/journal-entries.ts'
@@ -139,7 +139,7 @@ function problemOfSteps({ status, error }: RunRow, steps: readonly StepRow[]): s
   return `The run was ended by the platform (${error?.code ?? 'unknown'}), not by its crew.`
 }
 
-const placeOf = ({ path }: StepRow): string => path.join(' / ')
+const placeOf = ({ path }: StepRow): string => shownPath(path)
 
 /** Says whose question or answer is not in the record. */
 function problemOfContents(steps: readonly StepRow[]): string | undefined {

@@ -1,5 +1,6 @@
 import type { CrewEvent } from '../../platform/crew-contract/crew-protocol.ts'
 import type { OtherEvent } from '../../platform/crew-contract/crew-event.ts'
+import { shownPath } from '../../platform/crew-contract/step-key.ts'
 import type { ReplayedStep, ReplayResult } from '../../platform/replays/replay-queue.ts'
 import type { RecordedRun } from '../../platform/replays/run-record.ts'
 import type { Failure, Usage } from '../../platform/runs/runs.ts'
@@ -96,10 +97,6 @@ function nearness(one: readonly string[], other: readonly string[]): number {
   if (differs >= 0) return differs
   return one.length === other.length ? Infinity : one.length
 }
-
-/** A path for people: crews of Python tell calls apart by digests of what they ask. */
-const shownPath = (path: readonly string[]): string =>
-  path.filter((key) => !/^[0-9a-f]{16}$/.test(key)).join(' / ')
 
 const orderOf = (place: number): number => (place >= 0 ? place : Infinity)
 

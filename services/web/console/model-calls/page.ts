@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { CaseSet } from '../../../platform/evaluations/case-sets.ts'
 import type { Written } from '../../../platform/model-calls/change-definition.ts'
 import type { CallAnswer, RecordedCall } from '../../../platform/model-calls/recorded-call.ts'
+import { shownPath } from '../../../platform/crew-contract/step-key.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { RunRecord } from '../../../platform/runs/run-history.ts'
 import type { Failure } from '../../../platform/runs/runs.ts'
@@ -58,7 +59,7 @@ export function callPage(page: CallPage): Html {
           <h1>Try a call again</h1>
           <p class="hint break">
             ${visibleText(recorded.model)} ·
-            <span class="mono">${visibleText(recorded.path.join(' / '))}</span>
+            <span class="mono">${visibleText(shownPath(recorded.path))}</span>
           </p>
         </div>
       </div>

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations/automations.ts'
+import { shownPath } from '../../../platform/crew-contract/step-key.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import type { ReplayedOutcome } from '../../../platform/replays/replay-results.ts'
 import type { Replay } from '../../../platform/replays/replays.ts'
@@ -80,7 +81,7 @@ function requestSection({ step, request, recordedRequest }: ReplayedOutcome): Ht
     </div>
     <p>
       ${visibleText(step.name)}
-      <span class="sub mono break">${visibleText(step.path.join(' / '))}</span>
+      <span class="sub mono break">${visibleText(shownPath(step.path))}</span>
     </p>
     ${diffView(lines, 'What the step asks')}
     <p class="hint">
