@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Where `python -m venv` and `pip install crewai` have put it. */
-export const PYTHON = join(homedir(), '.cache/crew-platform/crewai/bin/python')
+/** What `python -m venv` made and `pip install crewai` filled; `CREWAI_PYTHON` is another one. */
+export const PYTHON =
+  process.env['CREWAI_PYTHON'] ?? join(homedir(), '.cache/crew-platform/crewai/bin/python')
 /** Whether CrewAI is there. */
 export const hasCrewai =
   spawnSync(PYTHON, ['-c', 'import crewai'], { timeout: 120_000 }).status === 0
