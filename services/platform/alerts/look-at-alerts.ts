@@ -118,10 +118,9 @@ const steps = (sql: Queryable) => sql`
   cross join lateral (
     select greatest(${STEP_SECONDS}, a.window_minutes * 60 / ${LOOKS_PER_WINDOW}) as seconds) step`
 
-const OF_TRACES = WATCHED.filter((name) => WATCHES[name].of === 'traces')
-
+/** One that a newer version made may watch what is not known here: it is of no part. */
 const isOfPart = (sql: Queryable, { isOfTraces }: Pick<Part, 'isOfTraces'>) => sql`
-  (a.watches in ${sql(OF_TRACES)}) = ${isOfTraces}`
+  a.watches in ${sql(WATCHED.filter((name) => (WATCHES[name].of === 'traces') === isOfTraces))}`
 
 const hasDue = (sql: Queryable, part: Pick<Part, 'isOfTraces'>) => sql`
   exists (

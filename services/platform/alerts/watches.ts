@@ -44,6 +44,9 @@ export type Watched = keyof typeof WATCHES
 /** Those names, for schemas. */
 export const WATCHED = Object.keys(WATCHES).filter((name): name is Watched => name in WATCHES)
 
+/** False for a name that only a newer version knows, which made the alert before a rollback. */
+export const isKnown = (watches: string): watches is Watched => Object.hasOwn(WATCHES, watches)
+
 /** The spans of time that alerts look back over, in minutes. */
 export const WINDOWS = { '5m': 5, '15m': 15, '1h': 60, '6h': 360, '1d': 1440 } as const
 /** The name of one. */
@@ -52,8 +55,12 @@ export type Window = keyof typeof WINDOWS
 /** The decimals that a threshold has, and a value is shown with, in dollars. */
 export const DOLLAR_DECIMALS = 4
 
-/** Returns a value with its unit: `12.5 %`. */
-export function withUnit(watches: Watched, value: number): string {
-  const { unit } = WATCHES[watches]
-  return `${Number(value.toFixed(unit === 'USD' ? DOLLAR_DECIMALS : 1))} ${unit}`
+/** Returns for people what an alert watches; the name itself of one that is not known here. */
+export const labelOf = (watches: string): string =>
+  isKnown(watches) ? WATCHES[watches].label : `"${watches}"`
+
+/** Returns a value with its unit, where that is known: `12.5 %`. */
+export function withUnit(watches: string, value: number): string {
+  const unit = isKnown(watches) ? WATCHES[watches].unit : ''
+  return `${Number(value.toFixed(unit === 'USD' ? DOLLAR_DECIMALS : 1))} ${unit}`.trimEnd()
 }

@@ -1,6 +1,6 @@
 import { delayAlertMail, endAlertMail, takeAlertMails } from '../../platform/alerts/alert-mails.ts'
 import type { AlertMail } from '../../platform/alerts/alert-mails.ts'
-import { WATCHES, withUnit } from '../../platform/alerts/watches.ts'
+import { labelOf, withUnit } from '../../platform/alerts/watches.ts'
 import { toError } from '../../shared/errors.ts'
 import { keepTurning } from '../../shared/keep-turning.ts'
 import type { WebDeps } from '../context.ts'
@@ -68,7 +68,7 @@ function subjectOf({ change, rollback }: Pick<AlertMail, 'change' | 'rollback'>)
   return {
     subject: `${state === 'firing' ? 'Firing' : 'Resolved'}: ${name}`,
     said: [
-      `${WATCHES[watches].label}: ${withUnit(watches, value)}, of ${samples} looked at.`,
+      `${labelOf(watches)}: ${withUnit(watches, value)}, of ${samples} looked at.`,
       `It fires at ${withUnit(watches, threshold)}.`,
     ],
     path: `/alerts/${alertId}`,

@@ -14,6 +14,8 @@ import {
 import type { Alert, AlertFields } from '../../platform/alerts/alerts.ts'
 import {
   DOLLAR_DECIMALS,
+  isKnown,
+  labelOf,
   WATCHED,
   WATCHES,
   WINDOWS,
@@ -208,8 +210,7 @@ export const alerts = resource<Organization, AlertFields, Alert, typeof fields>(
     {
       title: 'Watches',
       className: 'row-wide',
-      cell: ({ watches, threshold }) =>
-        `${WATCHES[watches].label}, from ${withUnit(watches, threshold)}`,
+      cell: ({ watches, threshold }) => `${labelOf(watches)}, from ${withUnit(watches, threshold)}`,
     },
     {
       title: 'Of',
@@ -235,10 +236,15 @@ const NO_MAILER =
   'This platform has no mail server, so that it sends no mails. Leave the addresses out, or ask ' +
   'the operator for SMTP_URL.'
 
+const unknownText = (watches: string): string =>
+  `This version of the platform does not know what it watches, "${watches}": a newer one made it. ` +
+  'It is not looked at here, and says nothing.'
+
 const valueText = (watches: Watched, value: number | null): string =>
   value === null ? '–' : withUnit(watches, value)
 
 function stateOf({ state, silencedUntil, watches, value }: Alert): State {
+  if (!isKnown(watches)) return ['idle', 'not looked at', unknownText(watches)]
   if (silencedUntil !== null) {
     const until = `Nothing is sent until ${absoluteTime(silencedUntil)}.`
     return ['idle', state === 'firing' ? 'firing, silent' : 'silent', until]

@@ -118,16 +118,20 @@ export const number = ({ min = 1, max, decimals = 0 }: NumberOptions): Control =
 
 /** One of several values, each with its text. */
 export const choice = (options: Readonly<Record<string, string>>): Control => ({
-  render: (field, typed) =>
-    labelled(
+  render(field, typed) {
+    const chosen = typed.get(field.name) ?? ''
+    // One that is not offered stays: saving the form must not change it unseen.
+    const isOffered = chosen === '' || Object.hasOwn(options, chosen)
+    return labelled(
       field,
       html`<select name="${field.name}">
-        ${Object.entries(options).map(([value, words]) => {
-          const isChosen = value === typed.get(field.name)
-          return html`<option value="${value}" ${isChosen && 'selected'}>${words}</option>`
-        })}
+        ${Object.entries(isOffered ? options : { ...options, [chosen]: chosen }).map(
+          ([value, words]) =>
+            html`<option value="${value}" ${value === chosen && 'selected'}>${words}</option>`,
+        )}
       </select>`,
-    ),
+    )
+  },
   read: (typed, name) => typed.get(name) ?? undefined,
   write,
 })

@@ -96,6 +96,30 @@ describe('the alerts of an organization', () => {
     await sql`delete from trace_scores`
   })
 
+  it('say what this version does not know, as after a rollback, and hold up no other', async () => {
+    const { sql } = platform
+    const [unknown, known] = [await create({ name: 'New' }), await create({ name: 'Old' })]
+    await sql`update alerts set watches = 'moods', state = 'firing' where name = 'New'`
+    await sql`
+      insert into alert_changes (alert_id, state, at, value, samples, watches, threshold, runs)
+      select id, 'firing', now(), 12.5, 1, 'moods', 20, '[]' from alerts where name = 'New'`
+    await fail()
+    const measure = () => Promise.reject(new Error('no rule asks the collector'))
+    expect(await lookAtAlerts(sql)).toBe(1)
+    expect(await lookAtTraceAlerts(sql, { measure })).toBe(0)
+    expect(await read(known)).toContain('firing')
+    const rows = await sql`select state, looked_at from alerts where name = 'New'`
+    expect([...rows]).toEqual([{ state: 'firing', lookedAt: null }])
+    expect(await read('/alerts')).toContain('Not looked at')
+    const page = await read(unknown)
+    expect(page).toContain('does not know what it watches, &quot;moods&quot;')
+    expect(page).toContain('12.5 <span')
+    // Saving must not make another alert of it unseen.
+    expect(page).toContain('<option value="moods" selected>')
+    const saved = await ada.post(unknown, { ...typed, watches: 'moods' })
+    expect(await saved.text()).toContain('must be one of failure_share')
+  })
+
   it('may be mailed to members, where the platform sends mails', async () => {
     const page = await ada.post('/alerts', { ...typed, mail: platform.rival.email })
     expect(await page.text()).toContain('has no mail server')
