@@ -4,11 +4,13 @@ import { callCollector, readText } from '../shared/collector-call.ts'
 import type { CollectorPlace } from '../shared/collector-call.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError } from '../shared/errors.ts'
-import { QUESTIONS_MAX, traceMeasures } from '../shared/trace-answers/measures.ts'
+import { traceMeasures } from '../shared/trace-answers/measures.ts'
 import type { TraceMeasure } from '../shared/trace-answers/measures.ts'
 
 /** A look has a transaction open meanwhile. */
 const CALL_MS = 7000
+/** A thousand that look back over a day of many traces took longer than a statement may. */
+const QUESTIONS_OF_CALL = 250
 const LIMIT = { name: 'The trace collector', timeoutMs: CALL_MS }
 const OLD = 'The trace collector is of a release that does not measure traces.'
 
@@ -20,8 +22,8 @@ export const askMeasures =
   (collector: CollectorPlace): MeasureTraces =>
   async (questions, at) => {
     const found: TraceMeasure[] = []
-    for (let first = 0; first < questions.length; first += QUESTIONS_MAX) {
-      const some = questions.slice(first, first + QUESTIONS_MAX)
+    for (let first = 0; first < questions.length; first += QUESTIONS_OF_CALL) {
+      const some = questions.slice(first, first + QUESTIONS_OF_CALL)
       const call = {
         path: '/traces/measures',
         method: 'POST',

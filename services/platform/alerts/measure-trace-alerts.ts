@@ -59,7 +59,10 @@ async function ask(
     if (known) known.ids.push(id)
     else questions.set(key, { question, ids: [id] })
   }
-  const asked = [...questions.values()]
+  // Those of an organization stand together: a call then reads the traces of few.
+  const asked = [...questions.values()].toSorted((a, b) =>
+    a.question.organization.localeCompare(b.question.organization),
+  )
   const found =
     asked.length > 0
       ? await measure(

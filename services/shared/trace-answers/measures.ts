@@ -6,7 +6,7 @@ import { TRACE_TERMS, termsOf } from '../query-terms.ts'
 
 const TEXT_MAX = 512
 /** The questions of one call. */
-export const QUESTIONS_MAX = 1000
+const QUESTIONS_MAX = 1000
 /** The worst traces that an answer names. */
 const WORST = ['failed', 'duration', 'tokens', 'cost'] as const
 
