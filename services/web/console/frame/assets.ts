@@ -61,6 +61,9 @@ const TRACE_SCRIPT = [
   'trace-page.js',
 ]
 
+/** The parts of the script of the editor. */
+const EDITOR_SCRIPT = ['history.js', 'editor.js']
+
 const SCRIPT = 'text/javascript; charset=utf-8'
 
 let assets: Assets | undefined
@@ -90,7 +93,7 @@ function readAssets(): Assets {
     script: toAsset('console.js', SCRIPT, SCRIPTS.map(read).map(withoutImports).join('\n')),
     traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
     tracesScript: toAsset('traces.js', SCRIPT, read('traces-live.js')),
-    editorScript: toAsset('editor.js', SCRIPT, read('editor.js')),
+    editorScript: toAsset('editor.js', SCRIPT, EDITOR_SCRIPT.map(read).map(withoutImports).join('\n')),
     icon: toAsset('icon.svg', 'image/svg+xml', read('icon.svg')),
   }
 }

@@ -1,5 +1,7 @@
 // The editor of a definition: what is typed on one side appears on the other, and is checked.
 
+import { createHistory } from './history.js'
+
 const CHECK_MS = 400
 
 function edit(form) {
@@ -131,9 +133,7 @@ function mark(fields, marks) {
 
 /** Offers to take back one change after the other. */
 function addUndo(state, opened) {
-  const former = [opened]
-  // What was typed is not among them before the server has answered.
-  let isTyped = false
+  const history = createHistory(opened)
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'button'
@@ -141,20 +141,16 @@ function addUndo(state, opened) {
   button.disabled = true
   state.form.querySelector('.editor-save').append(button)
   state.type = () => {
-    isTyped = true
+    history.type()
     button.disabled = false
   }
   state.remember = (text) => {
-    isTyped = false
-    if (text !== former.at(-1)) former.push(text)
-    if (former.length > 100) former.shift()
-    button.disabled = former.length < 2
+    button.disabled = !history.remember(text)
   }
   button.addEventListener('click', () => {
-    if (!isTyped) former.pop()
     state.isChanged = true
     state.side = 'text'
-    state.form.elements.definition.value = former.at(-1)
+    state.form.elements.definition.value = history.undo()
     void check(state, 'show-text')
   })
 }
