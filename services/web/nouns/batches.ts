@@ -23,7 +23,7 @@ import {
 import { batchSection } from '../console/batches/batch-section.ts'
 import { automationHead } from '../console/frame/automation-tabs.ts'
 import { count } from '../console/frame/format.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { resource } from '../resources/declaration.ts'
 import type { Fact, State } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
@@ -158,7 +158,7 @@ export const batches = resource<Automation, object, Batch, Record<never, never>>
     { title: 'Running', cell: ({ running }) => count(running) },
     { title: 'Completed', cell: ({ completed }) => count(completed) },
     { title: 'Failed', cell: ({ failed }) => count(failed) },
-    { title: 'Created', cell: ({ createdAt }) => time(createdAt), className: 'quiet wide' },
+    { title: 'Created', cell: ({ createdAt }) => ago(createdAt), className: 'quiet wide' },
   ],
   proposes: async () => ({}),
   below: batchSection,

@@ -80,7 +80,7 @@ export const members = resource<Organization, Given, Row, typeof fields>({
     head: (owner, { aside, ...texts }) =>
       under.head(owner, {
         ...texts,
-        aside: html`${aside} <a class="button" href="${INVITATIONS_PATH}">Invitations</a>`,
+        aside: html`${aside} <a class="button push" href="${INVITATIONS_PATH}">Invitations</a>`,
       }),
   },
   most: LISTED_MAX,

@@ -145,7 +145,7 @@ export async function rowPage<Owner, Row extends Identified>(
         <div class="buttons push">${buttons(shown, view)}</div>
       </div>
       ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(wrong)}
-      <div class="columns ${main && 'side-first'}">
+      <div class="columns ${main && !verbs.change && 'side-first'}">
         <div>${main ? await main(view) : html`${form} ${await below?.(view)}`}</div>
         <div>${main && form} ${beside?.(view)}</div>
       </div>`,

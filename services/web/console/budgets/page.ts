@@ -49,8 +49,9 @@ export function budgetsPage(view: BudgetsPage): Html {
   return page(
     { title, session, current: automation ? '/automations' : '/budgets' },
     html`${automation ? automationHead({ automation, tab: 'settings', title, hint }) : head}
-    ${noticeBox(notice)} ${periods.map((period) => budgetCard(view, period))}
-    ${automation ? '' : ofAutomations(view)}`,
+      ${noticeBox(notice)}
+      <div class="beside">${periods.map((period) => budgetCard(view, period))}</div>
+      ${automation ? '' : ofAutomations(view)}`,
   )
 }
 

@@ -22,7 +22,7 @@ export function designedPage({ session, automation, running, versions }: Designe
   return page(
     { title: `${automation.name}: deploy`, session, current: '/automations' },
     html`${automationHead({ automation, tab: 'deploy' })} ${automationReason(automation)}
-      <div class="columns side-first">
+      <div class="columns">
         <section class="card flush" aria-labelledby="published">
           <div class="card-head"><h2 id="published">Published versions</h2></div>
           ${table(project, { running, versions })}

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { CrewLog, LogStream } from '../../../platform/crews/crew-logs.ts'
-import { count, plural } from '../frame/format.ts'
+import { absoluteTime, count, plural } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 
@@ -54,6 +54,7 @@ function logPane({ title, stream, log, path, find }: ShownLog): Html {
   const found = lines.filter(({ text }) => text.toLowerCase().includes(needle))
   const shown = found.slice(-LINES_SHOWN)
   const said = [
+    'Times in UTC.',
     ...(find === '' ? [] : [`${count(found.length)} of ${plural(lines.length, 'line')}.`]),
     ...(shown.length < found.length ? [`The newest ${count(shown.length)} are shown.`] : []),
     ...(log.isCut ? ['The beginning of the log is no longer kept.'] : []),
@@ -67,8 +68,11 @@ function logPane({ title, stream, log, path, find }: ShownLog): Html {
 }
 
 /** White space counts: the formatter leaves it alone in what is put in. */
-const logLine = ({ at, text }: LogLine): Html =>
-  html`<time datetime="${at.toISOString()}">${at.toISOString().slice(11, 19)}</time>${` ${text}\n`}`
+function logLine({ at, text }: LogLine): Html {
+  const [moment, rest] = [at.toISOString(), ` ${text}\n`]
+  const clock = moment.slice(11, 19)
+  return html`<time datetime="${moment}" title="${absoluteTime(at)}">${clock}</time>${rest}`
+}
 
 /** Without the colours of terminals. A line that was stored in pieces has the time of the first. */
 function linesOf({ pieces }: CrewLog): LogLine[] {

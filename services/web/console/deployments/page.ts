@@ -68,7 +68,7 @@ export function crewParts(view: CrewPage): Html {
     </div>
     ${noticeBox(notice)} ${view.note ? warningBox(view.note) : ''}
     ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
-    <div class="columns side-first">
+    <div class="columns">
       <div>
         <div data-part="reason">${deployments.length > 0 ? automationReason(automation) : ''}</div>
         <section class="card flush" aria-labelledby="history" data-part="history">

@@ -37,10 +37,13 @@ export function automationHead({ automation, tab, title, hint, aside = '' }: Aut
     </nav>
     <div class="page-head with-tabs">
       <div>
-        <h1 class="break">${title ?? name}</h1>
+        <div class="pair">
+          <h1 class="break">${title ?? name}</h1>
+          ${automationPill(status)}
+        </div>
         ${hint ? html`<p class="hint">${hint}</p>` : ''}
       </div>
-      ${automationPill(status)} ${aside}
+      ${aside}
     </div>
     ${automationTabs(automation, tab)}`
 }

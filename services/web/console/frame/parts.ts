@@ -164,7 +164,10 @@ export function mailedBox(
 
 /** A fact that the reader should know before going on. */
 export const warningBox = (text: Html | string): Html =>
-  html`<p class="notice waiting" role="status">${icon('alert')}<span>${text}</span></p>`
+  html`<div class="notice waiting" role="status">
+    ${icon('alert')}
+    <div>${text}</div>
+  </div>`
 
 /** The hidden field that proves that a form came from our own page. */
 export const csrfField = (token: string): Html =>

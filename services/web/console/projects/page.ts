@@ -40,7 +40,7 @@ export function projectPage(view: ProjectPage): Html {
         </div>
       </div>
       ${doneNotice(session, notice, view.undo)}
-      <div class="columns side-first">
+      <div class="columns">
         <div>${versionsSection(view)} ${proposalsSection(view)}</div>
         <div>${project.fromSource ? fromSource(project) : asking(view)}</div>
       </div>`,

@@ -58,7 +58,7 @@ export function proposalParts(view: ProposalPage): Html {
       ${proposalPill(proposal)}
       <div class="buttons push">${actions(view, path)}</div>
     </div>
-    <div class="columns side-first">
+    <div class="columns">
       <div>
         <section class="card" aria-labelledby="request">
           <div class="card-head"><h2 id="request">Request</h2></div>

@@ -181,7 +181,7 @@ const publishSection = ({ session, version, release }: VersionPage, path: string
   </section>`
 
 const published = (view: VersionPage): Html =>
-  html`<div class="columns side-first">
+  html`<div class="columns">
     <div>
       ${comparisonSection(view, view.version.number)}
       <section class="card" aria-label="Definition">

@@ -7,7 +7,7 @@ import type { Replay } from '../../../platform/replays/replays.ts'
 import { runPath } from '../frame/addresses.ts'
 import { count, plural, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { copyable } from '../frame/parts.ts'
+import { copyable, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { diffCounts, diffView } from '../frame/text/diff-view.ts'
@@ -47,16 +47,12 @@ const factsSection = (replay: Replay, outcome: ReplayedOutcome): Html =>
   html`<section class="card" aria-labelledby="found">
     <div class="card-head"><h2 id="found">What was found</h2></div>
     <p class="break">${visibleText(outcome.reason ?? WORDS[outcome.state])}</p>
-    <dl class="facts">
-      <dt>Versions</dt>
-      <dd>${beside(String(replay.version), String(outcome.version ?? 'a draft'))}</dd>
-      <dt>Tokens</dt>
-      <dd>${tokensOf(outcome)}</dd>
-      <dt>Time</dt>
-      <dd>${timesOf(outcome)}</dd>
-      <dt>Cost</dt>
-      <dd>${costsOf(outcome)} <span class="sub">${askedText(outcome)}</span></dd>
-    </dl>
+    ${factList('facts in-row', [
+      ['Versions', beside(String(replay.version), String(outcome.version ?? 'a draft'))],
+      ['Tokens', tokensOf(outcome)],
+      ['Time', timesOf(outcome)],
+      ['Cost', html`${costsOf(outcome)} <span class="sub">${askedText(outcome)}</span>`],
+    ])}
   </section>`
 
 const askedText = ({ askedTokens }: ReplayedOutcome): string =>

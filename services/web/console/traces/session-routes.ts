@@ -127,21 +127,23 @@ const nothing = (cursor: string | null): Html =>
   )
 
 const table = (sessions: readonly TraceSession[], latest: SessionsPage['latest']): Html =>
-  listTable(
-    'Sessions',
-    [
-      'Session',
-      'Last status',
-      'Last active',
-      ['excerpt', 'Last input'],
-      ['excerpt', 'Last output'],
-      ['number', 'Traces'],
-      ['number', 'Tokens'],
-      ['number', 'Cost'],
-      'User',
-    ],
-    sessions.map((each) => row(each, latest.get(each.last_trace_id))),
-  )
+  html`<div class="dense">
+    ${listTable(
+      'Sessions',
+      [
+        'Session',
+        'Last status',
+        'Last active',
+        ['excerpt', 'Last input'],
+        ['excerpt', 'Last output'],
+        ['number', 'Traces'],
+        ['number', 'Tokens'],
+        ['number', 'Cost'],
+        'User',
+      ],
+      sessions.map((each) => row(each, latest.get(each.last_trace_id))),
+    )}
+  </div>`
 
 function row(session: TraceSession, trace: ListedTrace | undefined): Html {
   const { session_id: id, last_time: last, tokens, cost_usd: cost } = session

@@ -171,7 +171,7 @@ function deliveryPage(view: DeliveryPage): Html {
       </div>
       ${problemBox(wrong)}
       <section class="card" aria-label="What it did">
-        ${factList('facts', [
+        ${factList('facts in-row', [
           ['Received', time(receivedAt)],
           ['Run', runId === null ? 'None' : runLink(automation, runId)],
           ...(problem === null ? [] : [['Reason', problem] as const]),

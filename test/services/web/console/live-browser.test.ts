@@ -3,7 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ProgressEvent } from '../../../../services/platform/runs/run-queue.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/runs/run-queue.ts'
 import { parkRun } from '../../../../services/platform/runs/run-approvals.ts'
+import { appendCrewLog } from '../../../../services/platform/crews/crew-logs.ts'
+import { deploySource } from '../../../../services/platform/crews/crew-deployments.ts'
+import { createOwnAutomation } from '../../../../services/platform/crews/own-crews.ts'
 import { expectAccessible } from '../../../support/axe.ts'
+import { seedSource } from '../../../support/own-crew.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs/runs.ts'
 import { publishTexts } from '../../../../services/platform/runs/run-texts.ts'
@@ -11,7 +15,7 @@ import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 import { isLong } from '../../../support/long.ts'
 
-describe.skipIf(hasNoBrowser)('a run in a browser', () => {
+describe.skipIf(hasNoBrowser)('a live page in a browser', () => {
   let site: Console
 
   beforeAll(async () => {
@@ -127,6 +131,32 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     expect(await heading.isVisible()).toBe(true)
     expect(await page.evaluate('document.activeElement.textContent')).toContain('Edit inputs')
     expect(complaints).toEqual([])
+    await page.context().close()
+  })
+
+  it('has the log of a deployment in a pane that follows its end, and breaks no rule', async () => {
+    const { sql, acme } = site.platform
+    const { organizationId, userId: createdBy } = acme
+    const own = await createOwnAutomation(sql, { organizationId, name: 'Logs' })
+    const source = await seedSource(sql, acme)
+    const key = { deploymentId: own.id, createdBy }
+    const { id, number } = await deploySource(sql, key, source.id)
+    const write = (text: string) =>
+      appendCrewLog(sql, { crewDeploymentId: id, stream: 'build' }, text)
+    await write('\u001b[31mInstalling\u001b[0m\n'.repeat(200))
+    const page = await site.open(acme, { viewport: { width: 1280, height: 900 } })
+    await page.goto(`${site.service.url}/automations/${own.automationId}/deployments/${number}`)
+    const pane = page.locator('pre.log').first()
+    const toEnd = () =>
+      pane.evaluate((log) => log.scrollHeight - log.clientHeight - log.scrollTop < 2)
+    expect((await pane.boundingBox())?.height).toBeLessThan(600)
+    expect(await toEnd()).toBe(true)
+    await write('Resolved 12 packages\n')
+    await expect.poll(() => pane.textContent()).toContain('Resolved 12 packages')
+    expect(await toEnd()).toBe(true)
+    const title = await pane.locator('time').last().getAttribute('title')
+    expect(title).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+    await expectAccessible(page, [390, 1024])
     await page.context().close()
   })
 

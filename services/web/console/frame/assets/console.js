@@ -281,6 +281,11 @@ function showRefresh(live) {
 
 // --------------------------------------------------------------------------
 
+/** A text that is cut is all in its title, for those who point at it. */
+document.addEventListener('mouseover', ({ target }) => {
+  const cut = target.closest('.list td, summary .hint, .tree-row .text')
+  if (cut && cut.scrollWidth > cut.clientWidth) cut.title ||= cut.innerText
+})
 addCopyButtons(document)
 showLogs(document)
 document.addEventListener('content-added', ({ target }) => addCopyButtons(target))
