@@ -57,6 +57,21 @@ interface Program {
  * must have each event, those of a run in their order, and each under one id.
  */
 export async function runWebhookFaults(options: WebhookFaultOptions): Promise<WebhookFaultReport> {
+  const { sql, kills, seed } = options
+  const { ledger, secret } = await killWhile(options, (isDone) =>
+    Promise.all([1, 2].map(() => tellRuns(options, isDone))),
+  )
+  return { ...(await auditLedger(sql, ledger, secret)), kills, seed }
+}
+
+/**
+ * Kills senders and the receiver of webhooks while something tells of what happens, and waits until
+ * all of it was sent. Returns the file of what the receiver accepted, and the key of the webhook.
+ */
+export async function killWhile(
+  options: WebhookFaultOptions,
+  tell: (isDone: () => boolean) => Promise<unknown>,
+): Promise<{ readonly ledger: string; readonly secret: string }> {
   const { sql, databaseUrl, directory, kills, seed, automation, onKill } = options
   const random = createRandom(seed)
   const port = await freePort()
@@ -67,20 +82,27 @@ export async function runWebhookFaults(options: WebhookFaultOptions): Promise<We
   const sender = () => open(directory, 'sender', [databaseUrl, origin, SECRET_KEY_BASE])
   const receiver = () => open(directory, 'receiver', [String(port), ledger])
   const programs = await Promise.all([sender(), sender(), receiver()])
-  let done = false
-  const telling = Promise.all([1, 2].map(() => tellRuns(options, () => done)))
-  for (let killed = 1; killed <= kills; killed += 1) {
-    await delay(random() * 400)
-    await programs[Math.floor(random() * programs.length)]?.kill()
-    onKill?.(killed)
+  try {
+    await killInTurn()
+  } finally {
+    await Promise.all(programs.map((program) => program.end()))
   }
-  done = true
-  await telling
-  const isWaiting = async (): Promise<boolean> =>
-    (await sql`select from webhook_messages where state = 'waiting' limit 1`).length > 0
-  await until(async () => !(await isWaiting()), { timeoutMs: 120_000 })
-  await Promise.all(programs.map((program) => program.end()))
-  return { ...(await auditLedger(sql, ledger, secret)), kills, seed }
+  return { ledger, secret }
+
+  async function killInTurn(): Promise<void> {
+    let done = false
+    const telling = tell(() => done)
+    for (let killed = 1; killed <= kills; killed += 1) {
+      await delay(random() * 400)
+      await programs[Math.floor(random() * programs.length)]?.kill()
+      onKill?.(killed)
+    }
+    done = true
+    await telling
+    const isWaiting = async (): Promise<boolean> =>
+      (await sql`select from webhook_messages where state = 'waiting' limit 1`).length > 0
+    await until(async () => !(await isWaiting()), { timeoutMs: 120_000 })
+  }
 }
 
 async function hook(sql: Database, { id: deploymentId }: Automation, url: string) {
