@@ -237,8 +237,8 @@ const NO_MAILER =
   'the operator for SMTP_URL.'
 
 const unknownText = (watches: string): string =>
-  `This version of the platform does not know what it watches, "${watches}": a newer one made it. ` +
-  'It is not looked at here, and says nothing.'
+  `This version of the platform does not know what it watches, "${watches}": a newer one made ` +
+  'it. It is not looked at here, and says nothing.'
 
 const valueText = (watches: Watched, value: number | null): string =>
   value === null ? '–' : withUnit(watches, value)

@@ -116,16 +116,15 @@ export const number = ({ min = 1, max, decimals = 0 }: NumberOptions): Control =
   write,
 })
 
-/** One of several values, each with its text. */
+/** One of several values, each with its text. One that is not offered stays in a form. */
 export const choice = (options: Readonly<Record<string, string>>): Control => ({
   render(field, typed) {
     const chosen = typed.get(field.name) ?? ''
-    // One that is not offered stays: saving the form must not change it unseen.
-    const isOffered = chosen === '' || Object.hasOwn(options, chosen)
+    const others = chosen === '' || Object.hasOwn(options, chosen) ? {} : { [chosen]: chosen }
     return labelled(
       field,
       html`<select name="${field.name}">
-        ${Object.entries(isOffered ? options : { ...options, [chosen]: chosen }).map(
+        ${Object.entries({ ...options, ...others }).map(
           ([value, words]) =>
             html`<option value="${value}" ${value === chosen && 'selected'}>${words}</option>`,
         )}

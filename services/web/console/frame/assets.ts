@@ -86,6 +86,7 @@ function readAssets(): Assets {
     .join('\n')
     .replace('inter/latin.woff2', font.path)
     .replace('inter/latin-ext.woff2', fontOfMoreLetters.path)
+  const editor = EDITOR_SCRIPT.map(read).map(withoutImports).join('\n')
   return {
     font,
     fontOfMoreLetters,
@@ -93,7 +94,7 @@ function readAssets(): Assets {
     script: toAsset('console.js', SCRIPT, SCRIPTS.map(read).map(withoutImports).join('\n')),
     traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
     tracesScript: toAsset('traces.js', SCRIPT, read('traces-live.js')),
-    editorScript: toAsset('editor.js', SCRIPT, EDITOR_SCRIPT.map(read).map(withoutImports).join('\n')),
+    editorScript: toAsset('editor.js', SCRIPT, editor),
     icon: toAsset('icon.svg', 'image/svg+xml', read('icon.svg')),
   }
 }
