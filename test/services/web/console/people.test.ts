@@ -50,7 +50,7 @@ describe('the members of an organization', () => {
   it('are shown to all of them, and changed by its admins, from the next request on', async () => {
     const seen = await textOf(await ask(bob).get(MEMBERS))
     expect(seen).toContain('ada@acme.test')
-    const invitations = 'class="button" href="/settings/organization/invitations"'
+    const invitations = 'class="button push" href="/settings/organization/invitations"'
     expect(seen).toContain(`<a hidden ${invitations}`)
     expect(await textOf(await ask(admin).get(MEMBERS))).toContain(`<a ${invitations}`)
     expect((await ask(bob).get('/settings/organization/invitations')).status).toBe(403)

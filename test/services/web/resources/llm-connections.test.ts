@@ -73,6 +73,7 @@ describe('the API of LLM connections', () => {
       base_url: null,
       api: 'auto',
       region: null,
+      batch_tier: null,
       api_key: 'entered',
     })
     expect(entries.at(-1)?.after).not.toHaveProperty('api_key')
