@@ -120,8 +120,8 @@ function compare(told: readonly Took[], taken: readonly Took[]): string {
     told: ms,
     taken: taken.find((each) => each.name === name)?.ms ?? Number.NaN,
   }))
-  const words = pairs.map((each) => `${each.name} ${each.told} ms told and ${each.taken} taken`)
-  const fact = words.join(', ')
+  const facts = pairs.map((each) => `${each.name} ${each.told} ms told and ${each.taken} taken`)
+  const fact = facts.join(', ')
   const long = pairs.filter((each) => each.taken > LONG_MS)
   assert(long.length >= 2, `too few migrations took a second: ${fact}`)
   for (const each of long)
