@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { dropExpiredDay, makeRunDays } from '../../../../services/platform/runs/run-days.ts'
 import { deleteExpiredRuns } from '../../../../services/platform/runs/run-retention.ts'
 import { useOneAutomation } from '../one-automation.ts'
@@ -60,6 +60,12 @@ async function sweep(): Promise<number> {
   while ((await deleteExpiredRuns(at.sql, { days: DAYS })) > 0);
   return dropped
 }
+
+// The database may have been made before midnight.
+beforeAll(async () => {
+  while (await dropExpiredDay(at.sql, 0));
+  await makeRunDays(at.sql)
+})
 
 const countOrphans = () => at.sql`
   select run_id from run_steps union all select run_id from run_payloads
