@@ -28,6 +28,8 @@ describe.skipIf(hasNoBrowser)('a live page in a browser', () => {
   async function openRun({ javaScriptEnabled = true } = {}) {
     const { sql, acme } = site.platform
     const inputs = { topic: 'whales' }
+    // On a slow machine the lease of a run of another test may end, and it would be taken again.
+    await sql`delete from executions`
     const id = await kickoff(sql, { deploymentId: acme.research.id, inputs })
     const [lease] = await takeRuns(sql, 1)
     if (!lease) throw new Error('nothing to take')
