@@ -188,7 +188,8 @@ describe('the sums of days', () => {
         await tx`select pg_stat_clear_snapshot()`
         const waiting = await tx`
           select from pg_stat_activity
-          where wait_event_type = 'Lock' and query like 'update trace_days%'`
+          where datname = current_database() and wait_event_type = 'Lock'
+            and query like 'update trace_days%'`
         return waiting.length > 0
       })
     })

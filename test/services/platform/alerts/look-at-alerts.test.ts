@@ -23,6 +23,7 @@ import { connectDatabase } from '../../../../services/shared/postgres/database.t
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { deployAutomation } from '../../../support/platform.ts'
 import { isLong } from '../../../support/long.ts'
+import { until } from '../../../support/until.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 
 const database = useDatabase()
@@ -473,15 +474,12 @@ describe('an alert', () => {
     await holder`begin`
     await holder`lock table webhook_lines in access exclusive mode`
     const cut = lookAtAlerts(killed, { at: minute(0) }).catch((error: unknown) => error)
-    for (let tries = 0; tries < 1000; tries += 1) {
-      const waiting = await sql`
-        select from pg_stat_activity where application_name like '%killed%'
-          and wait_event_type = 'Lock'`
-      if (waiting.length > 0) break
-    }
-    await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where application_name like '%killed%'`
+    await until(async () => {
+      const ended = await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return ended.length > 0
+    })
     expect(await cut).toBeInstanceOf(Error)
     await holder`rollback`
     holder.release()
@@ -573,10 +571,12 @@ describe('an alert', () => {
     await holder`
       update alerts set threshold = 100, revision = revision + 1 where id = ${alert.id}`
     const looking = look(0)
-    for (let tries = 0; tries < 1000; tries += 1) {
-      const waiting = await sql`select from pg_stat_activity where wait_event_type = 'Lock'`
-      if (waiting.length > 0) break
-    }
+    await until(async () => {
+      const waiting = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return waiting.length > 0
+    })
     await holder`commit`
     holder.release()
     await looking

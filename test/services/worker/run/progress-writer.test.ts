@@ -216,13 +216,11 @@ describe('the writer of what runs report', () => {
     const taken = await platform.sql.begin(async (tx) => {
       await tx`update executions set lease_id = gen_random_uuid() where id = ${run.id}`
       const written = writer.open(run).write(noted(0, 'x'), signal)
-      await expect
-        .poll(
-          () => tx`
+      // Not by the transaction, which would see what it saw first again.
+      const waiting = () => platform.sql`
         select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        .toHaveLength(1)
+        where datname = current_database() and wait_event_type = 'Lock'`
+      await expect.poll(waiting).toHaveLength(1)
       return { written }
     })
     expect(await taken.written).toEqual({ state: 'lost' })
@@ -240,7 +238,7 @@ describe('the writer of what runs report', () => {
       const written = writer.open(run).write(noted(0, 'x'), signal)
       const cutOff = () => sql`
         select pg_terminate_backend(pid) from pg_stat_activity
-        where application_name = 'journal' and wait_event_type = 'Lock'`
+        where datname = current_database() and wait_event_type = 'Lock'`
       await expect.poll(cutOff).toHaveLength(1)
       return { written }
     })
