@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createInterface } from 'node:readline'
 
-const ABOUT = { contract: 2, name: 'Shouter', capabilities: ['journal'] }
+const ABOUT = { contract: 2, name: 'Shouter', capabilities: ['journal', 'replay'] }
 const PAGES: Record<string, object> = {
   '/health': { status: 'ok' },
   '/describe': ABOUT,
@@ -12,8 +12,9 @@ const PAGES: Record<string, object> = {
 
 /** What this crew does: replace it by what yours does. */
 async function perform(run: Run): Promise<string> {
-  const loud = await run.step('tool', 'shout', async () => String(run.inputs.topic).toUpperCase())
-  return run.step('tool', 'greet', async () => `Hello, ${loud}!`)
+  const { topic } = run.inputs
+  const loud = await run.step('shout', { topic }, async () => String(topic).toUpperCase())
+  return run.step('greet', { loud }, async () => `Hello, ${loud}!`)
 }
 
 type Run = ReturnType<typeof openRun>
@@ -21,6 +22,15 @@ type Kickoff = {
   version: number
   inputs: Record<string, unknown>
   journal: { step: string; result: unknown }[]
+  replay?: { answers: Answer[] }
+}
+/** What was answered in the record of a run. */
+type Answer = {
+  kind: string
+  path: string[]
+  request_sha256: string
+  result?: unknown
+  error?: { message: string }
 }
 class HandedOver extends Error {}
 
@@ -32,17 +42,41 @@ function openRun(kickoff: Kickoff, lines: AsyncIterator<string>, response: Serve
     seq += 1
     response.write(`${JSON.stringify({ type, at: new Date().toISOString(), seq, ...fields })}\n`)
   }
-  async function step(kind: string, name: string, act: () => Promise<string>): Promise<string> {
+  /** Calls a tool: `act` with these arguments. What was done before is not done again. */
+  async function step(name: string, given: object, act: () => Promise<string>): Promise<string> {
+    const asked = { kind: 'tool', name, path: [name], request: { tool: name, arguments: given } }
+    if (kickoff.replay) return recall(asked, kickoff.replay.answers)
     const base = JSON.stringify([kickoff.version, Object.entries(kickoff.inputs).sort(), name])
     const key = createHash('sha256').update(base).digest('hex').slice(0, 32)
     const recorded = journal.get(key)
     if (typeof recorded === 'string') return recorded // a former attempt did it and paid for it
-    report('step_started', { step: key, kind, name, path: [name] })
+    report('step_started', { step: key, ...asked })
     // Nothing is done before the worker has noted that it begins.
     if (await waitForAck()) throw new HandedOver()
     const result = await act()
     report('step_finished', { step: key, result })
     return result
+  }
+  const taken = new Set<number>()
+  /** Answers from the record: by the same path, else what was not taken yet, else the last. */
+  function recall(asked: { kind: string; path: string[]; request: object }, answers: Answer[]) {
+    const digest = createHash('sha256').update(canonical(asked.request)).digest('hex')
+    const found = [...answers.entries()].filter(
+      ([, { kind, request_sha256 }]) => kind === asked.kind && request_sha256 === digest,
+    )
+    const fresh = found.filter(([place]) => !taken.has(place))
+    const [place, answer] =
+      fresh.find(([, { path }]) => path.join('/') === asked.path.join('/')) ??
+      fresh[0] ??
+      found.at(-1) ?? [-1, undefined]
+    if (!answer) {
+      report('replay_diverged', asked)
+      throw new Error('The record has no answer to this request.')
+    }
+    taken.add(place)
+    report('replay_answered', { answer: place })
+    if (answer.error) throw new Error(answer.error.message)
+    return String(answer.result)
   }
   /** Returns true when the worker asks for an end. */
   async function waitForAck(): Promise<boolean> {
@@ -58,6 +92,14 @@ function openRun(kickoff: Kickoff, lines: AsyncIterator<string>, response: Serve
   }
   return { inputs: kickoff.inputs, report, step, waitForAck }
 }
+
+/** RFC 8785 for what this crew asks: names of arguments are no numbers, which would come first. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, each) =>
+    each === null || typeof each !== 'object' || Array.isArray(each)
+      ? each
+      : Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))),
+  )
 
 async function kickoff(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const digest = (text: string) => createHash('sha256').update(text).digest()

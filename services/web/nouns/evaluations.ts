@@ -16,7 +16,7 @@ import { whole } from '../../shared/schemas.ts'
 import * as s from '../api/openapi/parts.ts'
 import { evaluationSection } from '../console/evaluations/evaluation-section.ts'
 import { percent } from '../console/evaluations/scores-table.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
@@ -54,7 +54,7 @@ const fields = {
   set: setField,
   version: field(whole(1, VERSION_MAX), {
     label: 'Version that performs them',
-    hint: 'Of the project of this automation, also a draft',
+    hint: 'A version or draft of its project.',
     control: number({ max: VERSION_MAX }),
     example: 1,
   }),
@@ -127,7 +127,7 @@ export const evaluations = resource<Automation, EvaluationFields, Evaluation, ty
       className: 'wide',
       cell: ({ scores }) => (scores?.against ? percent(scores.against.share) : '–'),
     },
-    { title: 'Started', className: 'quiet row-wide', cell: ({ createdAt }) => time(createdAt) },
+    { title: 'Started', className: 'quiet row-wide', cell: ({ createdAt }) => ago(createdAt) },
   ],
   proposes: async ({ sql, owner }) => ({
     version: (await getRunVersion(sql, owner)).number,

@@ -16,7 +16,7 @@ import { getRunVersion } from '../../platform/projects/project-versions.ts'
 import { whole } from '../../shared/schemas.ts'
 import { integer, moment, perhapsMoment, text as words, say } from '../api/openapi/parts.ts'
 import { plural } from '../console/frame/format.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { replaySection } from '../console/replays/replay-section.ts'
 import { choice, lines, number } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
@@ -31,7 +31,7 @@ const TOKENS_DEFAULT = 1_000_000
 const fields = {
   version: field(whole(1, VERSION_MAX), {
     label: 'Version that performs them',
-    hint: 'Of the project of this automation, also a draft',
+    hint: 'A version or draft of its project. Of a crew from source: the one that is deployed.',
     control: number({ max: VERSION_MAX }),
     example: 1,
   }),
@@ -139,7 +139,7 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
     {
       title: 'Started',
       className: 'quiet row-wide',
-      cell: ({ createdAt }) => time(createdAt),
+      cell: ({ createdAt }) => ago(createdAt),
     },
   ],
   proposes: async ({ sql, owner }) => ({

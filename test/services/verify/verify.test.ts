@@ -200,13 +200,13 @@ describe('npm run crew:verify', () => {
   it.skipIf(!hasPython)('finds nothing wrong with the example in Python', async () => {
     const port = await freePort()
     start('python3', 'docs/examples/crew.py', String(port))
-    expect(await verifyExample(port)).toMatch(/^The crew speaks the contract: 11 checks\.$/m)
+    expect(await verifyExample(port)).toMatch(/^The crew speaks the contract: 12 checks\.$/m)
   })
 
   it('finds nothing wrong with the example in TypeScript', async () => {
     const port = await freePort()
     start(process.execPath, '--import', 'tsx', 'docs/examples/crew.ts', String(port))
-    expect(await verifyExample(port)).toMatch(/^The crew speaks the contract: 11 checks\.$/m)
+    expect(await verifyExample(port)).toMatch(/^The crew speaks the contract: 12 checks\.$/m)
   })
 
   it('says that nobody is there', async () => {
