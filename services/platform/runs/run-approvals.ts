@@ -7,6 +7,7 @@ import { PLATFORM, writeAudit } from '../audit/audit.ts'
 import { DECIDE_WITHIN_MINUTES, describeMinutes } from '../approvals/approval-decisions.ts'
 import type { ApprovalTerms, Decision } from '../approvals/approval-decisions.ts'
 import type { ApprovalRequest, ProposedCall } from '../crew-contract/approval-request.ts'
+import type { Inputs } from '../definitions/input-declarations.ts'
 import { isUuid } from '../automations/automations.ts'
 import { requestDigest } from '../crew-contract/step-request.ts'
 import { answerStep } from './answer-step.ts'
@@ -15,6 +16,9 @@ import type { Lease } from './run-queue.ts'
 /** The longest answer, in characters. */
 export const ANSWER_CHARACTERS_MAX = 100_000
 const LIST_MAX = 100
+/** Longer inputs, in characters as JSON, and longer outputs are on the page of the run. */
+const SHOWN_MAX = 20_000
+const TASKS_SHOWN_MAX = 10
 const EXPIRED_MAX = 100
 
 /** The call of a tool that a person is asked about. */
@@ -80,15 +84,28 @@ export async function findApproval(sql: Queryable, runId: string): Promise<Appro
 export interface ListedApproval extends Approval {
   readonly automationId: string
   readonly automationName: string
+  /** Those of the run; null where they are too long for a list. */
+  readonly inputs: Inputs | null
+  /** The last tasks that finished before, in their order. */
+  readonly done: readonly { readonly task: string; readonly output: string }[]
 }
 
 /** Returns what waits for the people of an organization, the most urgent first; at most 100. */
 export const listApprovals = (sql: Queryable, organizationId: number): Promise<ListedApproval[]> =>
   sql<ListedApproval[]>`
     select a.run_id, a.task, a.proposed, a.call, a.asked_at, a.decide_by, a.undecided,
-      d.automation_id, d.name as automation_name
+      d.automation_id, d.name as automation_name,
+      case when length(e.inputs::text) <= ${SHOWN_MAX} then e.inputs end as inputs, done.done
     from executions e join run_approvals a on a.run_id = e.id
       join deployments d on d.id = e.deployment_id
+      cross join lateral (
+        select coalesce(json_agg(json_build_object('task', name, 'output', output)
+          order by position), '[]') as done
+        from (
+          select name, position, left(result ->> 'output', ${SHOWN_MAX}) as output from run_steps
+          where run_id = e.id and kind = 'task' and state = 'finished'
+          order by position desc limit ${TASKS_SHOWN_MAX}) newest
+        where output is not null) done
     where e.organization_id = ${organizationId} and e.status = 'waiting' and a.decision is null
     order by a.decide_by, a.run_id limit ${LIST_MAX}`
 

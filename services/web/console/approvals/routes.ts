@@ -20,8 +20,11 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { ListedApproval } from '../../../platform/runs/run-approvals.ts'
 import { approvalForms } from '../frame/approval-forms.ts'
 import { readAnswers } from '../frame/question-form.ts'
-import { plural, shortId } from '../frame/format.ts'
+import { plural, pretty, shortId } from '../frame/format.ts'
+import { fileText } from '../frame/input-field.ts'
 import { page } from '../frame/layout.ts'
+import { foreignValue } from '../frame/text/foreign-text.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
@@ -137,8 +140,38 @@ function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html
   return html`<section class="card" aria-labelledby="${heading} ${run}">
     <div class="card-head">
       <h2 id="${heading}">${automationName}: <span class="mono">${call?.name ?? task}</span></h2>
-      <a id="${run}" href="${path}" title="${runId}">Run ${shortId(runId)}</a>
+      <a id="${run}" href="${path}" title="${runId}">Run&nbsp;${shortId(runId)}</a>
     </div>
-    ${approvalForms({ approval, path, csrfToken, back: 'approvals' })}
+    <div class="columns">
+      <div>${approvalForms({ approval, path, csrfToken, back: 'approvals' })}</div>
+      <div>${inputsOf(approval, path)} ${doneBefore(approval)}</div>
+    </div>
   </section>`
 }
+
+function inputsOf({ inputs }: ListedApproval, path: string): Html {
+  const entries = Object.entries(inputs ?? {})
+  return html`<h3>Inputs</h3>
+    ${
+      inputs === null
+        ? html`<p class="hint">They are long: <a href="${path}#inputs">the run has them</a>.</p>`
+        : entries.length === 0
+          ? html`<p class="hint">None</p>`
+          : valueList(entries.map(([name, value]) => [name, fileText(value) ?? pretty(value)]))
+    }`
+}
+
+const doneBefore = ({ done }: ListedApproval): Html | string =>
+  done.length === 0
+    ? ''
+    : html`<h3>Previous tasks</h3>
+        ${valueList(done.map(({ task, output }) => [task, output]))}`
+
+const valueList = (values: readonly (readonly [name: string, text: string])[]): Html =>
+  html`<dl class="facts">
+    ${values.map(
+      ([name, text]) =>
+        html`<dt class="mono">${visibleText(name)}</dt>
+          <dd>${foreignValue(text, name)}</dd>`,
+    )}
+  </dl>`

@@ -229,6 +229,39 @@ describe('the page of approvals', () => {
     })
   })
 
+  it('shows the inputs of the run and what tasks before put out, where they fit', async () => {
+    const { sql } = platform
+    const [first, second] = [await park(), await park()]
+    await sql`
+      insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
+        started_at, ended_at, result)
+      select ${first}, name, position, kind, name, '["x"]', state, 1, now(),
+        case when state = 'finished' then now() end, result::json
+      from (values
+        ('read', 1, 'task', 'finished', '{"output": "Two <b>pages</b>."}'),
+        ('list', 2, 'task', 'finished', ${JSON.stringify({ output: 'y'.repeat(50_000) })}),
+        ('gpt', 3, 'llm', 'finished', '{"output": "A call."}'),
+        ('odd', 4, 'task', 'finished', '[1]'),
+        ('write', 5, 'task', 'started', null)) as steps (name, position, kind, state, result)`
+    await sql`
+      update executions set inputs = ${sql.json({ topic: '<i>seas' })}
+      where id = ${first}`
+    await sql`
+      update executions set inputs = ${sql.json({ topic: 'z'.repeat(30_000) })}
+      where id = ${second}`
+    const page = await list()
+    expect(page).toMatch(/<h3>Inputs<\/h3>[^]*topic<\/dt>\s*<dd>&lt;i&gt;seas<\/dd>/)
+    const [, tasks = ''] = /<h3>Previous tasks<\/h3>([^]*?)<\/dl>/.exec(page) ?? []
+    expect([...tasks.matchAll(/<dt class="mono">(\w+)/g)].map(([, name]) => name)).toEqual([
+      'read',
+      'list',
+    ])
+    expect(tasks).toContain('Two &lt;b&gt;pages&lt;/b&gt;.')
+    expect(tasks).toContain('20,000 characters')
+    expect(page).toContain(`/executions/${second}#inputs">the run has them</a>`)
+    expect(page).not.toContain('zzz')
+  })
+
   it('shows a call, its long arguments in part, and takes one decision about it', async () => {
     const id = await parkCall({ amount: 50, note: `<i>${'x'.repeat(300_000)}` })
     const page = await list()
