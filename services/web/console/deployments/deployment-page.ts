@@ -58,18 +58,28 @@ export function deploymentParts(view: DeploymentPage): Html {
     </div>
     <div data-part="reason">${reasonBox(deployment)}</div>
     <div class="columns">
-      <div>${section('Build log', 'build')} ${section('Log of the crew', 'crew')}</div>
+      <div>${streamsOf(view).map((stream) => section(LOG_TITLES[stream], stream))}</div>
       <div><div data-part="facts">${factsSection(deployment)}</div></div>
     </div>
   </div>`
 }
 
-const reasonBox = ({ state, reason }: ListedDeployment): Html | string =>
+const LOG_TITLES = { build: 'Build log', crew: 'Log of the crew' } as const
+
+const hasFailed = ({ state }: ListedDeployment): boolean =>
   state === 'Crew has Failed' || state === 'Crew is Offline'
-    ? problemBox(reason ?? undefined)
-    : reason
-      ? html`<section class="card" aria-label="Reason"><p>${reason}</p></section>`
-      : ''
+
+/** The log of what failed is first; a crew that was never started has none. */
+function streamsOf({ deployment, logs }: DeploymentPage): readonly LogStream[] {
+  if (!hasFailed(deployment)) return ['build', 'crew']
+  return logs.crew.text === '' ? ['build'] : ['crew', 'build']
+}
+
+function reasonBox(deployment: ListedDeployment): Html | string {
+  const { reason } = deployment
+  if (hasFailed(deployment)) return problemBox(reason ?? undefined)
+  return reason ? html`<section class="card" aria-label="Reason"><p>${reason}</p></section>` : ''
+}
 
 /** Back to one that is no longer the wanted one, as long as its source is kept. */
 function rollBackButton({ session, deployment }: DeploymentPage, path: string): Html | string {

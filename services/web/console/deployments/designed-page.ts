@@ -4,7 +4,7 @@ import type { RunVersion, VersionSummary } from '../../../platform/projects/proj
 import type { Session } from '../../../platform/people/sessions.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
-import { automationReason, listTable, pill, time } from '../frame/parts.ts'
+import { ago, automationReason, listTable, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** An automation that runs a version of a project. */
@@ -60,7 +60,7 @@ const table = (
             ${number === running.number ? pill('good', 'runs') : pill('idle', 'replaced')}
           </td>
           <td data-label="Published" class="quiet">
-            ${publishedAt === null ? '–' : time(publishedAt)}
+            ${publishedAt === null ? '–' : ago(publishedAt)}
           </td>
         </tr>`,
     ),

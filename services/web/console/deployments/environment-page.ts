@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { CrewVariable } from '../../../platform/crews/crew-variables.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { page } from '../frame/layout.ts'
-import { csrfField, emptyState, listTable, noticeBox, problemBox, time } from '../frame/parts.ts'
+import { ago, csrfField, emptyState, listTable, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
@@ -67,7 +67,7 @@ const table = ({ session, variables }: EnvironmentPage, path: string): Html =>
             <td data-label="Value" class="mono break">
               ${value === null ? html`<span class="quiet">secret</span>` : value}
             </td>
-            <td data-label="Set">${time(updatedAt)}</td>
+            <td data-label="Set">${ago(updatedAt)}</td>
             <td>
               ${finalForm(session, {
                 action: `${path}/environment/delete`,
