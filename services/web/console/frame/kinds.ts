@@ -68,9 +68,15 @@ export const kindSprite = (): Html =>
     )}
   </svg>`
 
+const drawing = (kind: KindName): Html =>
+  html`<svg class="icon" aria-hidden="true" focusable="false"><use href="#kind-${kind}" /></svg>`
+
 /** The icon of a kind, with its name for those who cannot see it. */
 export const kindIcon = (kind: KindName): Html =>
   html`<span class="kind ${kind}" title="${NAMES[kind]}"
-    ><svg class="icon" aria-hidden="true" focusable="false"><use href="#kind-${kind}" /></svg
-    ><span class="unseen">${NAMES[kind]}</span></span
+    >${drawing(kind)}<span class="unseen">${NAMES[kind]}</span></span
   >`
+
+/** The icon of a kind with a word, in one line with what it is the kind of. */
+export const kindChip = (kind: KindName, word: string): Html =>
+  html`<span class="kind chip ${kind}">${drawing(kind)}${word}</span>`

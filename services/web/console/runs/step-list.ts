@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import { isObject } from '../../../shared/is-object.ts'
 import { nsText } from '../frame/amounts.ts'
 import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
-import { kindIcon } from '../frame/kinds.ts'
+import { kindChip } from '../frame/kinds.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -80,7 +80,7 @@ function stepRow(step: RunStep, timeline: RunTimeline, path: string): Html {
     </div>
     <section class="side-panel" id="${panel}" popover aria-labelledby="${panel}-name">
       <div class="card-head">
-        <h3 id="${panel}-name">${kindIcon(kind)} ${name} <span class="quiet">${label}</span></h3>
+        <h3 id="${panel}-name">${kindChip(kind, name)} ${label ?? ''}</h3>
         <button class="button" type="button" popovertarget="${panel}" popovertargetaction="hide">
           Close
         </button>
@@ -112,8 +112,7 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
     isCritical: true,
   }
   return html`<span class="span-name d${Math.min(depth, INDENT_MAX)}">
-      ${kindIcon(kind)} <strong>${name}</strong>
-      ${label === undefined ? '' : html`<span class="quiet">${label}</span>`}
+      ${kindChip(kind, name)} ${label ?? ''}
       ${isError ? html`<span class="flag bad">Error</span>` : ''}
       ${facts['skipped'] === undefined ? '' : html`<span class="flag">Skipped</span>`}
       ${insteadOf(facts['instead_of'])}

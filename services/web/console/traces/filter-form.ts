@@ -157,7 +157,7 @@ function field(name: Field, { query, automations, problem }: FilterForm): Html {
       id="filter-${name}"
       name="${name}"
       value="${value}"
-      placeholder="${FIELDS[name]}"
+      placeholder="${name === 'text' ? 'Text, or model:gpt*' : FIELDS[name]}"
       maxlength="600"
       autocomplete="off"
       ${name === 'text' ? html`list="query-keys"` : ''}

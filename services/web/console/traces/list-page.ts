@@ -5,6 +5,7 @@ import type { TraceFilter } from '../../../platform/traces/trace-filters.ts'
 import type { TraceHistogram, TracePage, TraceTotals } from '../../../shared/trace-answers/lists.ts'
 import { count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
+import { kindSprite } from '../frame/kinds.ts'
 import { page } from '../frame/layout.ts'
 import { emptyState, problemBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -59,7 +60,8 @@ export function traceListPage(view: TraceListPage): Html {
         <h1>Traces</h1>
         ${traceTabs('/traces')}
       </div>
-      ${doneNotice(session, notice, undoOf(view))} ${filterForm({ query, automations, problem })}
+      ${kindSprite()} ${doneNotice(session, notice, undoOf(view))}
+      ${filterForm({ query, automations, problem })}
       ${problem && problem.field === undefined ? problemBox(problem.message) : ''}
       ${found ? results(view, found) : savedFilters({ session, query, filters })}`,
   )

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { TraceOpinions } from '../../../platform/traces/trace-notes.ts'
 import type { ListedTrace } from '../../../shared/trace-answers/lists.ts'
 import { count, duration, shortId } from '../frame/format.ts'
+import { kindChip } from '../frame/kinds.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { ago, listTable, pill } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
@@ -91,6 +92,7 @@ const row = (trace: ListedTrace, { columns, back, opinion, isWaiting }: Row): Ht
           value="${trace.trace_id}"
           aria-label="Compare ${nameOf(trace)} ${shortId(trace.trace_id)}"
         />
+        ${traceChip(trace)}
         <a href="/traces/${trace.trace_id}${back}" title="${nameOf(trace)}"
           >${nameOf(trace)}</a
         ></span
@@ -110,6 +112,13 @@ const row = (trace: ListedTrace, { columns, back, opinion, isWaiting }: Row): Ht
         </td>`,
     )}
   </tr>`
+
+/** What a trace is of, by what is in it. */
+function traceChip({ kickoff_id: run, agents, llm_calls: calls }: ListedTrace): Html {
+  if (run !== null) return kindChip('task', 'Run')
+  if (agents.length > 0) return kindChip('agent', 'Agent')
+  return calls > 0 ? kindChip('llm', 'Model') : kindChip('span', 'Other')
+}
 
 /** The name of a trace, with nothing hidden in it. */
 export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
