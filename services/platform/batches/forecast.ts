@@ -11,6 +11,8 @@ import { batchTiersOf, listConnectionsForModels } from '../connections/llm-conne
 /** The newest runs of a version that a forecast looks at, and those that are too few. */
 const RUNS_MAX = 500
 const RUNS_MIN = 20
+/** The newest runs of a version whose mean cost a page shows. */
+const RUNS_SHOWN = 100
 /** Former versions whose models are compared. */
 const VERSIONS_MAX = 20
 /** Inputs of half the size, and of twice the size, are alike. */
@@ -80,11 +82,11 @@ export async function forecastBatch(
   automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
   { rows, sizes, isBatch = true }: Forecasted,
 ): Promise<Forecast> {
-  const own = await listMeasured(sql, automation, [automation.projectVersionId])
+  const own = await listMeasured(sql, automation, [[automation.projectVersionId]])
   const isByVersion = own.length >= RUNS_MIN
   const all = isByVersion
     ? own
-    : await listMeasured(sql, automation, await listAlikeVersions(sql, automation))
+    : await listMeasured(sql, automation, [await listAlikeVersions(sql, automation)])
   const alike = sizes && all.filter(({ size }) => isAlike(size, sizes))
   const isBySize = alike !== undefined && alike.length >= RUNS_MIN
   const runs = isBySize ? alike : all
@@ -159,10 +161,25 @@ async function listAlikeVersions(
 
 const namedBy = (definition: CrewDefinition): string => modelsOf(definition).toSorted().join('\n')
 
+/**
+ * Returns the mean cost of the last runs of the version of an automation, in US dollars; null where
+ * it has none, or one of them called a model without a price.
+ */
+export async function meanCost(
+  sql: Queryable,
+  automation: Pick<Automation, 'id' | 'organizationId' | 'projectVersionId'>,
+): Promise<number | null> {
+  const runs = await listMeasured(sql, automation, [[automation.projectVersionId], RUNS_SHOWN])
+  const costs = await costsOf(sql, runs, { ...automation, isBatch: false })
+  return costs && costs.length > 0
+    ? costs.reduce((sum, cost) => sum + cost, 0) / costs.length
+    : null
+}
+
 const listMeasured = (
   sql: Queryable,
   { id }: Pick<Automation, 'id'>,
-  versionIds: readonly number[],
+  [versionIds, runsMax = RUNS_MAX]: readonly [versionIds: readonly number[], runsMax?: number],
 ): Promise<MeasuredRun[]> => sql<MeasuredRun[]>`
   with ended as materialized (
     select id, usage, length(inputs::text) as size,
@@ -170,7 +187,7 @@ const listMeasured = (
     from executions
     where deployment_id = ${id} and project_version_id = any(${[...versionIds]}::int[])
       and status in ('completed', 'error') and started_at is not null
-    order by queued_at desc limit ${RUNS_MAX})
+    order by queued_at desc limit ${runsMax})
   select e.ms, e.size, m.models, coalesce(
     (e.usage ->> 'inputTokens')::float8 + (e.usage ->> 'outputTokens')::float8, 0) as said
   from ended e cross join lateral (

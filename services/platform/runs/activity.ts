@@ -60,12 +60,12 @@ export interface RunsOfStep {
 }
 
 /**
- * The runs that an organization started in each step of a range, oldest first; the current step is
- * the last.
+ * The runs that an organization, or one automation of it, started in each step of a range, oldest
+ * first; the current step is the last.
  */
 export async function countRunsByStep(
   sql: Queryable,
-  organizationId: number,
+  { organizationId, deploymentId }: { organizationId: number; deploymentId?: number },
   range: ActivityRange,
 ): Promise<RunsOfStep[]> {
   const { step, steps } = ACTIVITY_RANGES[range]
@@ -79,6 +79,7 @@ export async function countRunsByStep(
     from newest, generate_series(
         newest.at - ${step}::interval * ${steps - 1}::int, newest.at, ${step}::interval) s (at)
       left join executions e on e.organization_id = ${organizationId}
+        ${deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`}
         and e.queued_at >= s.at and e.queued_at < s.at + ${step}::interval
     group by s.at order by s.at`
 }

@@ -5,9 +5,11 @@ import type { Forecast } from '../../../platform/batches/forecast.ts'
 import type { CrewDefinition } from '../../../platform/definitions/crew-definition.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { ScoredDay } from '../../../platform/evaluations/run-scores.ts'
+import type { RunsOfStep } from '../../../platform/runs/activity.ts'
 import type { ListedRun } from '../../../platform/runs/run-list.ts'
 import type { RetiringModel } from '../../../platform/connections/model-retirements.ts'
 import type { Session } from '../../../platform/people/sessions.ts'
+import { activityChart } from '../frame/activity-chart.ts'
 import { dollars } from '../frame/amounts.ts'
 import { count, duration, plural, relativeTime } from '../frame/format.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
@@ -39,6 +41,10 @@ export interface AutomationPage {
   readonly runs: readonly ListedRun[]
   readonly runsTotal: number
   readonly summary: AutomationSummary
+  /** The runs of the last seven days. */
+  readonly steps: readonly RunsOfStep[]
+  /** What a run costs in US dollars; null: unknown. */
+  readonly cost: number | null
   /** How those did that checks scored. */
   readonly scored: readonly ScoredDay[]
   /** Models that its versions call and that are turned off soon. */
@@ -58,7 +64,7 @@ export function automationPage(view: AutomationPage): Html {
     html`${automationHead({ automation, tab: 'runs' })} ${noticeBox(notice)}
       ${automationReason(automation)} ${retiringModels(view)} ${summarySection(view)}
       <div class="columns side-first">
-        <div>${runsSection(view)} ${scoresByDay(view.scored)}</div>
+        <div>${trendSection(view)} ${runsSection(view)} ${scoresByDay(view.scored)}</div>
         <div>${startSection({ ...view, form: view.startForm })}</div>
       </div>`,
   )
@@ -88,9 +94,9 @@ const draftForm = (version: string, { csrfToken }: Session): Html =>
   </form>`
 
 /** How it did in the last seven days, and what starts it; nothing before its first run. */
-function summarySection({ automation, summary, runsTotal }: AutomationPage): Html | string {
+function summarySection({ automation, summary, cost, runsTotal }: AutomationPage): Html | string {
   if (runsTotal === 0) return ''
-  const { ended, failed, medianSeconds, slowSeconds, tokens } = summary
+  const { ended, failed, medianSeconds, slowSeconds } = summary
   return factList('statistics five', [
     [
       'Succeeded in 7 days',
@@ -106,10 +112,19 @@ function summarySection({ automation, summary, runsTotal }: AutomationPage): Htm
         : html`${duration(medianSeconds * 1000)}
             <small>95 % within ${duration((slowSeconds ?? medianSeconds) * 1000)}</small>`,
     ],
-    ['Tokens a run', tokens === null ? '–' : count(Math.round(tokens))],
+    ['Cost a run', costFact(summary, cost)],
     ['Version', versionFact(summary)],
     ['Starts and messages', setUp(summary, `/automations/${automation.automationId}`)],
   ])
+}
+
+/** The mean of the last runs, and of the tokens that they used. */
+function costFact({ tokens }: AutomationSummary, cost: number | null): Html | string {
+  if (tokens === null) return '–'
+  const used = `${count(Math.round(tokens))} tokens`
+  return cost === null
+    ? html`– <small>${used}, see <a href="/prices">prices</a></small>`
+    : html`${dollars(cost)} <small>${used}</small>`
 }
 
 function versionFact({ version, sharedVersion, percent }: AutomationSummary): Html | string {
@@ -127,6 +142,14 @@ function setUp({ schedules, nextAt, triggers, webhooks }: AutomationSummary, pat
     <a href="${path}/webhooks">${plural(webhooks, 'webhook')}</a></small
   >`
 }
+
+const trendSection = ({ steps, runsTotal }: AutomationPage): Html | string =>
+  runsTotal === 0
+    ? ''
+    : html`<section class="card low-chart" aria-labelledby="trend">
+        <div class="card-head"><h2 id="trend">Last 7 days</h2></div>
+        ${activityChart('7d', steps)}
+      </section>`
 
 function runsSection({ automation, runs, runsTotal }: AutomationPage): Html {
   const path = `/automations/${automation.automationId}`

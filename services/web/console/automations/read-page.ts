@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { meanCost } from '../../../platform/batches/forecast.ts'
 import { forecastReserve } from '../../../platform/batches/reserve-batch.ts'
 import { summarizeAutomation } from '../../../platform/automations/automation-summary.ts'
 import { getDefinition } from '../../../platform/automations/automations.ts'
@@ -9,6 +10,7 @@ import {
 } from '../../../platform/connections/model-retirements.ts'
 import { inputFields } from '../../../platform/definitions/crew-inputs.ts'
 import { listScoredDays } from '../../../platform/evaluations/run-scores.ts'
+import { countRunsByStep } from '../../../platform/runs/activity.ts'
 import { countRuns, listNewestRuns, sumOf } from '../../../platform/runs/run-list.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { SCORED_DAYS } from '../frame/score-sections.ts'
@@ -27,15 +29,18 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
   const retirements = retirementsOf(config.MODEL_RETIREMENTS)
   return async (c, automation) => {
     const filter = { organizationId: automation.organizationId, deploymentId: automation.id }
-    const [definition, runs, counts, summary, retiring, scored, forecast] = await Promise.all([
-      getDefinition(sql, automation),
-      listNewestRuns(sql, filter, RUNS_SHOWN),
-      countRuns(sql, filter),
-      summarizeAutomation(sql, automation),
-      listRetiringModels(sql, retirements, { deploymentId: automation.id }),
-      listScoredDays(sql, automation.id, SCORED_DAYS),
-      forecastReserve(sql, automation),
-    ])
+    const [definition, runs, counts, summary, steps, cost, retiring, scored, forecast] =
+      await Promise.all([
+        getDefinition(sql, automation),
+        listNewestRuns(sql, filter, RUNS_SHOWN),
+        countRuns(sql, filter),
+        summarizeAutomation(sql, automation),
+        countRunsByStep(sql, filter, '7d'),
+        meanCost(sql, automation),
+        listRetiringModels(sql, retirements, { deploymentId: automation.id }),
+        listScoredDays(sql, automation.id, SCORED_DAYS),
+        forecastReserve(sql, automation),
+      ])
     return {
       session: c.var.session,
       automation,
@@ -44,6 +49,8 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
       runs,
       runsTotal: sumOf(counts),
       summary,
+      steps,
+      cost,
       retiring,
       scored,
       forecast,

@@ -51,7 +51,7 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
       countOnline(sql, organizationId),
       countRuns(sql, { organizationId }),
-      countRunsByStep(sql, organizationId, range),
+      countRunsByStep(sql, { organizationId }, range),
       listNewestRuns(sql, { organizationId }, RECENT),
       countEndingTokens(sql, organizationId, ENDING_DAYS),
       listRetiringModels(sql, retirements, { organizationId }),

@@ -1,9 +1,9 @@
 import { html } from 'hono/html'
 import type { ActivityRange, RunsOfStep } from '../../../platform/runs/activity.ts'
-import { barChart } from '../frame/bar-chart.ts'
-import type { Bar } from '../frame/bar-chart.ts'
-import { count, plural } from '../frame/format.ts'
-import type { Html } from '../frame/parts.ts'
+import { barChart } from './bar-chart.ts'
+import type { Bar } from './bar-chart.ts'
+import { count, plural } from './format.ts'
+import type { Html } from './parts.ts'
 
 /** What a range is called, alone and in a sentence. */
 export const RANGE_NAMES: Readonly<Record<ActivityRange, string>> = {

@@ -7,6 +7,8 @@ const STEP = 20
 const BAR = 12
 /** Labels below the bars. */
 const LABELS = 4
+/** Fewer bars leave room beside them, in place of being wider. */
+export const PLACES_MIN = 14
 
 /** The colour of a part of a bar. */
 type BarTone = 'good' | 'bad' | 'busy'
@@ -38,6 +40,7 @@ export function barChart({ bars, summary, legend, unit, table }: BarChart): Html
   const top = axisTop(
     Math.max(0, ...bars.map(({ parts }) => parts.reduce((sum, part) => sum + part.count, 0))),
   )
+  const places = Math.max(PLACES_MIN, bars.length)
   const apart = Math.max(1, Math.ceil(bars.length / LABELS))
   return html`<figure class="chart">
     <div class="plot">
@@ -47,18 +50,21 @@ export function barChart({ bars, summary, legend, unit, table }: BarChart): Html
         <li>0</li>
       </ul>
       <svg
-        viewBox="0 0 ${bars.length * STEP} ${HEIGHT}"
+        viewBox="0 0 ${places * STEP} ${HEIGHT}"
         preserveAspectRatio="none"
         role="img"
         aria-label="${summary}"
       >
         ${[0, HEIGHT / 2, HEIGHT - 1].map((y) =>
-          rect('base', { x: 0, y, width: bars.length * STEP, height: 1 }),
+          rect('base', { x: 0, y, width: places * STEP, height: 1 }),
         )}
         ${bars.map((each, index) => bar(each, index * STEP + (STEP - BAR) / 2, top))}
       </svg>
       <ul class="hours" aria-hidden="true">
-        ${bars.map(({ label }, index) => html`<li>${index % apart === 0 ? label : ''}</li>`)}
+        ${Array.from(
+          { length: places },
+          (_, index) => html`<li>${index % apart === 0 ? bars[index]?.label : ''}</li>`,
+        )}
       </ul>
     </div>
     <figcaption>

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { PLACES_MIN } from './bar-chart.ts'
 import type { Html } from './html.ts'
 
 const HEIGHT = 96
@@ -33,7 +34,8 @@ interface LineChart {
 /** Draws lines, with a gap where there is no value. */
 export function lineChart({ lines, labels, titles, summary, unit, textOf }: LineChart): Html {
   const top = topOf(Math.max(0, ...lines.flatMap(({ values }) => values.map(Number))))
-  const width = labels.length * STEP
+  const places = Math.max(PLACES_MIN, labels.length)
+  const width = places * STEP
   const apart = Math.max(1, Math.ceil(labels.length / LABELS))
   return html`<figure class="chart">
     <div class="plot">
@@ -59,7 +61,10 @@ export function lineChart({ lines, labels, titles, summary, unit, textOf }: Line
         ${lines.map((line) => pathOf(line, top))}
       </svg>
       <ul class="hours" aria-hidden="true">
-        ${labels.map((label, index) => html`<li>${index % apart === 0 ? label : ''}</li>`)}
+        ${Array.from(
+          { length: places },
+          (_, index) => html`<li>${index % apart === 0 ? labels[index] : ''}</li>`,
+        )}
       </ul>
     </div>
     <figcaption>

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Session } from '../../../platform/people/sessions.ts'
 import { barChart } from '../frame/bar-chart.ts'
 import { lineChart } from '../frame/line-chart.ts'
-import { count, duration } from '../frame/format.ts'
+import { count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
@@ -84,7 +84,7 @@ function sums({ rows, by }: UsagePage): Html {
     [
       'Cost',
       dollars(total(rows, ({ costUsd }) => costUsd)),
-      unpriced > 0 ? `${count(unpriced)} calls without a price` : '',
+      unpriced > 0 ? html`<a href="/prices">${plural(unpriced, 'call')} without a price</a>` : '',
     ],
   ] as const
   return html`<dl class="statistics">
@@ -98,14 +98,15 @@ function sums({ rows, by }: UsagePage): Html {
   </dl>`
 }
 
-/** Every day of the time, also those without a call. */
+/** The days from the first with a call on, also those without one. */
 function daysOf({ rows, days }: UsagePage) {
   const byDay = new Map(rows.map((row) => [row.name, row]))
-  return Array.from({ length: days }, (_, index) => {
+  const all = Array.from({ length: days }, (_, index) => {
     const ago = days - 1 - index
     const day = new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10)
     return { day, row: byDay.get(day) }
   })
+  return all.slice(all.findIndex(({ row }) => row !== undefined))
 }
 
 const DAYS = 'Days in UTC'

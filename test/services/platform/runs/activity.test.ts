@@ -33,7 +33,7 @@ describe('the activity of an organization', () => {
       { name: 'acme digest', lastStatus: null, lastQueuedAt: null, runsLastWeek: 0 },
       { name: 'acme research', lastStatus: 'stopped', runsLastWeek: 1 },
     ])
-    const hours = await countRunsByStep(sql, acme.organizationId, '24h')
+    const hours = await countRunsByStep(sql, acme, '24h')
     expect(hours).toHaveLength(24)
     const sum = { completed: 0, failed: 0, open: 0 }
     for (const { completed, failed, open } of hours) {
@@ -43,9 +43,9 @@ describe('the activity of an organization', () => {
     }
     expect(sum).toEqual({ completed: 0, failed: 1, open: 0 })
     expect(hours.at(-1)?.from.getTime()).toBeLessThanOrEqual(Date.now())
-    const week = await countRunsByStep(sql, acme.organizationId, '7d')
+    const week = await countRunsByStep(sql, acme, '7d')
     expect([week.length, week.at(-1)?.failed]).toEqual([28, 1])
-    const month = await countRunsByStep(sql, acme.organizationId, '30d')
+    const month = await countRunsByStep(sql, acme, '30d')
     const opened = month.reduce((sum, { open }) => sum + open, 0)
     expect([month.length, opened]).toEqual([30, 1])
   })

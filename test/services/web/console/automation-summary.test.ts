@@ -39,7 +39,7 @@ it('sums up on the page of an automation how its runs ended, and what starts the
   expect(await factsOf(acme.research.automationId)).toEqual({
     'Succeeded in 7 days': '66 % 1 of 3 failed',
     'Median time': expect.stringMatching(/^30(\.\d)? s 95 % within 30(\.\d)? s$/),
-    'Tokens a run': '2,752',
+    'Cost a run': '– 2,752 tokens, see prices',
     Version: '1',
     'Starts and messages': '1 schedule (next in 2 days), 0 triggers, 0 webhooks',
   })

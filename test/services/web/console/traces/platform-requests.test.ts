@@ -83,6 +83,7 @@ describe('requests to the platform itself', () => {
   it('are neither counted as usage, nor offered for a comparison', async () => {
     const cells = (await read('/usage')).matchAll(/data-label="Traces"[^>]*>\s*(\d+)/g)
     expect([...cells].map(([, count]) => count)).toEqual(['1'])
+    expect(await read('/usage?days=91')).toMatch(/<ul class="hours"[^>]*>\s*<li>\d\d-\d\d<\/li>/)
     const page = await read(`/trace-comparison?trace=${requests[0]?.traceId}`)
     expect(page).toContain('answer')
     expect(page).not.toContain('GET /status')
