@@ -253,7 +253,7 @@ export const connections = resource<Organization, Given, OauthConnection, typeof
     about:
       'Tools that call an API or an MCP server use the account or the key of a connection. A ' +
       'person connects one with an authorization code, in the console.',
-    icon: 'link',
+    icon: 'plug',
     form: 'Settings',
     saved: 'The connection is saved.',
     deleted: 'The connection is deleted.',

@@ -23,7 +23,7 @@ import {
 } from '../api/openapi/parts.ts'
 import { erasureSection, horizonSection } from '../console/erasures/erasure-section.ts'
 import { count } from '../console/frame/format.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
@@ -150,7 +150,7 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
   },
   words: {
     about,
-    icon: 'person',
+    icon: 'eraser',
     form: 'Order',
     saved: 'The erasure is ordered. Workers look for what there is; nothing is erased yet.',
     end: ['Withdraw', 'withdrawn'],
@@ -166,7 +166,7 @@ export const erasures = resource<Organization, Given, Erasure, typeof fields>({
     { title: 'Found', cell: ({ found }) => count(sum(found, 'found')) },
     { title: 'Erased', cell: ({ found }) => count(sum(found, 'erased')) },
     { title: 'Held', cell: ({ found }) => count(sum(found, 'held')), className: 'wide' },
-    { title: 'Ordered', cell: ({ createdAt }) => time(createdAt), className: 'quiet wide' },
+    { title: 'Ordered', cell: ({ createdAt }) => ago(createdAt), className: 'quiet wide' },
   ],
   proposes: async () => ({ kind: 'text' }),
   main: ({ sql, row, path }) => erasureSection({ sql, row, path }),

@@ -72,7 +72,7 @@ export const featureFlags = resource<Platform, Flag, Row, typeof fields>({
   actions: {},
   words: {
     about: 'A feature flag applies to every organization that has no state of its own.',
-    icon: 'settings',
+    icon: 'flag',
     form: 'State',
     saved: 'The flag is saved. It applies from now on.',
   },

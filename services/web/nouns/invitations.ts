@@ -18,7 +18,7 @@ import { textUpTo } from '../../shared/schemas.ts'
 import { moment, nullable, say } from '../api/openapi/parts.ts'
 import { invitationUrl, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 import { text } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
@@ -146,7 +146,7 @@ export const invitations = resource<Organization, Given, Invitation, typeof fiel
     { title: 'For', cell: (row) => html`<span class="break">${whomOf(row)}</span>` },
     { title: 'Role', cell: ({ role }) => sentence(role) },
     { title: 'Invited by', className: 'quiet', cell: ({ invitedBy }) => invitedBy ?? '–' },
-    { title: 'Valid until', className: 'quiet', cell: ({ expiresAt }) => time(expiresAt) },
+    { title: 'Valid until', className: 'quiet', cell: ({ expiresAt }) => ago(expiresAt) },
   ],
   proposes: async ({ deps: { mailer } }) => ({ role: 'viewer', ...(mailer && { email: '' }) }),
 })

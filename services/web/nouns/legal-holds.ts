@@ -12,7 +12,7 @@ import type { HoldFields, LegalHold } from '../../platform/erasures/legal-holds.
 import type { Organization } from '../../platform/people/organizations.ts'
 import { oneOf } from '../../shared/schemas.ts'
 import { moment, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { choice, text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { State } from '../resources/declaration.ts'
@@ -96,7 +96,7 @@ export const legalHolds = resource<Organization, HoldFields, LegalHold, typeof f
     { title: 'Name', cell: ({ name }) => html`<span class="break">${name}</span>` },
     { title: 'Keeps', cell: ({ kind }) => kind },
     { title: 'Which', cell: ({ value }) => html`<span class="break">${value}</span>` },
-    { title: 'Since', cell: ({ createdAt }) => time(createdAt), className: 'quiet wide' },
+    { title: 'Since', cell: ({ createdAt }) => ago(createdAt), className: 'quiet wide' },
   ],
   proposes: async () => ({ kind: 'automation' }),
 })

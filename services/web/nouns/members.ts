@@ -16,7 +16,7 @@ import { moment, nullable, text as string, say } from '../api/openapi/parts.ts'
 import { INVITATIONS_PATH, MEMBERS_PATH, OAUTH_PATH } from '../console/frame/addresses.ts'
 import { sentence } from '../console/frame/format.ts'
 import { isIdCursor } from '../console/frame/lists/page-request.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago, time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { ROLE_CHOICES } from '../console/frame/roles.ts'
 import { choice, text } from '../resources/controls.ts'
@@ -162,7 +162,7 @@ export const members = resource<Organization, Given, Row, typeof fields>({
         html`${sentence(localRole ?? role)}
         ${claimedRole ? html`<span class="sub">${byGroups(claimedRole)}</span>` : ''}`,
     },
-    { title: 'Member since', className: 'quiet', cell: ({ since }) => time(since) },
+    { title: 'Member since', className: 'quiet', cell: ({ since }) => ago(since) },
   ],
   proposes: async () => ({}),
   beside: besideRole,

@@ -13,7 +13,7 @@ import type { Organization } from '../../platform/people/organizations.ts'
 import { nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { OAUTH_PATH } from '../console/frame/addresses.ts'
 import { isUuidCursor } from '../console/frame/lists/page-request.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { text } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import type { Call, State } from '../resources/declaration.ts'
@@ -159,7 +159,7 @@ export const oauthClients = resource<Organization, Client, Row, typeof fields>({
       cell: ({ seen }) =>
         seen
           ? html`<span class="value break">${seen.clientId}</span>
-              <span class="sub">${time(seen.seenAt)}</span>`
+              <span class="sub">${ago(seen.seenAt)}</span>`
           : html`<span class="quiet">None yet</span>`,
     },
   ],

@@ -28,7 +28,7 @@ import { oneOf } from '../../shared/schemas.ts'
 import { integer, moment } from '../api/openapi/parts.ts'
 import { invitationUrl } from '../console/frame/addresses.ts'
 import { count } from '../console/frame/format.ts'
-import { factList, pill, time } from '../console/frame/parts.ts'
+import { ago, factList, pill, time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { standardLimits } from '../gate/callers/create-limits.ts'
 import { number, text } from '../resources/controls.ts'
@@ -192,7 +192,7 @@ export const organizations = resource<Platform, SetUp, Row, typeof fields>({
   },
   words: {
     about: 'An organization has its own people, projects and automations.',
-    icon: 'people',
+    icon: 'building',
     form: 'Limits and flags',
     saved: 'The organization is saved. Its limits apply within seconds.',
   },
@@ -214,7 +214,7 @@ export const organizations = resource<Platform, SetUp, Row, typeof fields>({
     { title: 'Members', cell: ({ members }) => count(members) },
     { title: 'Admins', cell: ({ admins }) => count(admins) },
     { title: 'Automations', cell: ({ automations }) => count(automations) },
-    { title: 'Created', className: 'quiet', cell: ({ createdAt }) => time(createdAt) },
+    { title: 'Created', className: 'quiet', cell: ({ createdAt }) => ago(createdAt) },
   ],
   proposes: async () => ({}),
   beside: figuresSection,

@@ -19,7 +19,7 @@ import {
 } from '../../platform/schedules/schedules.ts'
 import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules/schedules.ts'
 import { textUpTo } from '../../shared/schemas.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago, time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { list, moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
 import { choice, json, text } from '../resources/controls.ts'
@@ -139,7 +139,7 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
       cell: ({ cron, timeZone }) =>
         html`<span class="mono">${cron}</span> <span class="sub">${timeZone}</span>`,
     },
-    { title: 'Next', cell: ({ nextAt }) => (nextAt ? time(nextAt) : '–') },
+    { title: 'Next', cell: ({ nextAt }) => (nextAt ? ago(nextAt) : '–') },
   ],
   proposes: async ({ sql, owner }) => ({
     time_zone: 'UTC',

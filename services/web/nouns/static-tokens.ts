@@ -20,7 +20,7 @@ import { moment, nullable, perhapsMoment, text as string } from '../api/openapi/
 import { automationHead } from '../console/frame/automation-tabs.ts'
 import { inputsCommand } from '../console/frame/commands.ts'
 import { absoluteTime } from '../console/frame/format.ts'
-import { copyable, time } from '../console/frame/parts.ts'
+import { ago, copyable } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { installCommands, tokenCommand, uploadCommands } from '../console/tool-packages/commands.ts'
 import { commandBox } from '../console/tool-packages/list-page.ts'
@@ -179,7 +179,7 @@ function stateOf({ expiresAt }: ListedToken): State {
 
 function lastUse({ lastUsedAt, lastUsedAddress }: ListedToken): Html | string {
   if (!lastUsedAt) return 'Never'
-  return html`${time(lastUsedAt)}
+  return html`${ago(lastUsedAt)}
   ${lastUsedAddress ? html`<span class="sub mono">${lastUsedAddress}</span>` : ''}`
 }
 

@@ -13,7 +13,7 @@ import {
 import type { TraceScope, TraceToken } from '../../platform/traces/trace-tokens.ts'
 import { AppError } from '../../shared/errors.ts'
 import { moment, nullable, say } from '../api/openapi/parts.ts'
-import { copyable, time } from '../console/frame/parts.ts'
+import { ago, copyable } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { environmentCommands, readCommand } from '../console/send-traces/environment.ts'
 import type { WebDeps } from '../context.ts'
@@ -110,12 +110,12 @@ export const traceTokens = resource<Organization, Fields, TraceToken, typeof fie
         html`<span class="break">${name}</span> <span class="sub mono">${id}</span>`,
     },
     { title: 'It', cell: ({ scope }) => SCOPES[scope] },
-    { title: 'Expires', className: 'quiet wide', cell: ({ expiresAt }) => time(expiresAt) },
+    { title: 'Expires', className: 'quiet wide', cell: ({ expiresAt }) => ago(expiresAt) },
     {
       title: 'Issued',
       className: 'quiet row-wide',
       cell: ({ createdAt, createdBy }) =>
-        html`${time(createdAt)} ${createdBy && html`<span class="sub">by ${createdBy}</span>`}`,
+        html`${ago(createdAt)} ${createdBy && html`<span class="sub">by ${createdBy}</span>`}`,
     },
   ],
   async proposes({ deps }) {

@@ -27,7 +27,7 @@ import { createWebhookKeys, createWebhookSecret } from '../../platform/webhooks/
 import { oneOf, someText } from '../../shared/schemas.ts'
 import { moment, nullable, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { absoluteTime } from '../console/frame/format.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import { addressSection } from '../console/triggers/address-section.ts'
 import { deliveriesSection } from '../console/triggers/deliveries-section.ts'
 import { choice, json, secret, text } from '../resources/controls.ts'
@@ -228,7 +228,7 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
   columns: [
     { title: 'Name', cell: ({ name }) => name },
     { title: 'Signed by', className: 'row-wide', cell: ({ scheme }) => SCHEMES[scheme].label },
-    { title: 'Created', className: 'quiet wide', cell: ({ createdAt }) => time(createdAt) },
+    { title: 'Created', className: 'quiet wide', cell: ({ createdAt }) => ago(createdAt) },
   ],
   proposes: async ({ sql, owner }) => ({
     scheme: 'standard_webhooks',

@@ -141,7 +141,7 @@ export const users = resource<Platform, object, Row, typeof fields>({
   },
   words: {
     about: 'People sign in, and are members of organizations.',
-    icon: 'people',
+    icon: 'person',
     form: 'Account',
     deleted: 'The account is deleted. What its owner made stays.',
     deletes:

@@ -30,7 +30,7 @@ import { createWebhookGuard } from '../../shared/outgoing/guards.ts'
 import { oneOf, textUpTo } from '../../shared/schemas.ts'
 import { absoluteTime, relativeTime } from '../console/frame/format.ts'
 import { readPageRequest } from '../console/frame/lists/page-request.ts'
-import { time } from '../console/frame/parts.ts'
+import { ago } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { deliveriesSection } from '../console/webhooks/deliveries-section.ts'
 import { moment, nullable, perhapsMoment, say } from '../api/openapi/parts.ts'
@@ -212,7 +212,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
       cell: ({ eventTypes }) =>
         eventTypes.includes(EVERY_EVENT) ? 'Every event' : eventTypes.join(', '),
     },
-    { title: 'Created', className: 'quiet wide', cell: ({ createdAt }) => time(createdAt) },
+    { title: 'Created', className: 'quiet wide', cell: ({ createdAt }) => ago(createdAt) },
   ],
   proposes: async () => ({ event_types: ['run_completed', 'run_failed', 'run_stopped'] }),
   async main(view) {

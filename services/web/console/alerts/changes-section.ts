@@ -5,7 +5,7 @@ import { withUnit } from '../../../platform/alerts/watches.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { examplePath } from '../frame/addresses.ts'
 import { shortId } from '../frame/format.ts'
-import { emptyState, pill, time } from '../frame/parts.ts'
+import { ago, emptyState, pill, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The last changes of the state of an alert, each with its worst runs or traces. */
@@ -54,7 +54,7 @@ const table = (changes: readonly AlertChange[]): Html =>
               <span class="sub">fires at ${withUnit(watches, threshold)}</span>
             </td>
             <td>${runs.length > 0 ? runs.map(exampleLink) : '–'}</td>
-            <td>${time(at)}</td>
+            <td>${ago(at)}</td>
           </tr>`,
       )}
     </tbody>

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { TraceScore } from '../../../platform/evaluations/trace-scores.ts'
-import { listTable, time } from '../frame/parts.ts'
+import { ago, listTable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 
@@ -23,6 +23,6 @@ const scoreRow = ({ traceId, findings, scoredAt }: TraceScore): Html => {
       ${failed ? html`<span class="mono">${failed.type}</span> ` : ''}
       ${visibleText(failed?.reason ?? '')}
     </td>
-    <td data-label="Scored" class="quiet">${time(scoredAt)}</td>
+    <td data-label="Scored" class="quiet">${ago(scoredAt)}</td>
   </tr>`
 }

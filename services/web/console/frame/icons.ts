@@ -10,6 +10,7 @@ const PATHS = {
   plug: '<path d="M7 3v4M13 3v4M5 7h10v3a5 5 0 0 1-10 0zM10 15v3"/>',
   building: '<path d="M4 17V4h8v13M12 8h4v9M2.5 17h15M7 7.5h2M7 11h2M7 14.2h2"/>',
   flag: '<path d="M5 17V3.5M5 4.5h9.5l-2 3.5 2 3.5H5"/>',
+  eraser: '<path d="m3.5 12 7-7.5 5.5 5.5-6.5 6.5H7zM7 8.2l5.4 5.4M9.5 16.5H17"/>',
   person: '<circle cx="10" cy="6.8" r="3"/><path d="M4 17a6 6 0 0 1 12 0"/>',
   play: '<path d="M6 4.2v11.6L15.5 10z"/>',
   link:

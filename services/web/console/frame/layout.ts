@@ -36,7 +36,7 @@ interface Entry {
 }
 
 const NAVIGATION: readonly Entry[] = [
-  { path: '/', name: 'Dashboard', icon: 'dashboard' },
+  { path: '/', name: 'Dashboard', icon: 'dashboard', group: 'Work' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
   { path: '/projects', name: 'Projects', icon: 'pen' },
   { path: '/executions', name: 'Runs', icon: 'runs' },
@@ -51,7 +51,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/settings/organization/members', name: 'Members', icon: 'people' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },
-  { path: '/erasures', name: 'Erasures', icon: 'person', isOfAdmins: true },
+  { path: '/erasures', name: 'Erasures', icon: 'eraser', isOfAdmins: true },
   {
     path: '/admin/platform_health',
     name: 'Platform health',

@@ -5,7 +5,7 @@ import type { ToolFile } from '../../../platform/tools/tool-packages.ts'
 import { byteSize } from '../frame/format.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
-import { csrfField, listTable, noticeBox, pill, time } from '../frame/parts.ts'
+import { ago, csrfField, listTable, noticeBox, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { installCommands } from './commands.ts'
 import type { IndexName } from './commands.ts'
@@ -90,7 +90,7 @@ function fileRow(file: ToolFile, { isOwn, session }: PackagePage): Html {
     <td data-label="Size" class="number">${byteSize(size)}</td>
     <td data-label="SHA-256"><span class="mono" title="${digest}">${digest.slice(0, 12)}</span></td>
     <td data-label="Uploaded" class="quiet wide">
-      ${time(createdAt)} ${isOwn ? html`<span class="sub break">${uploader(file)}</span>` : ''}
+      ${ago(createdAt)} ${isOwn ? html`<span class="sub break">${uploader(file)}</span>` : ''}
     </td>
     ${isOwn ? html`<td class="action">${action(file, session.csrfToken)}</td>` : ''}
   </tr>`

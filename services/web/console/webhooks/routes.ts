@@ -17,15 +17,7 @@ import { getOwnAutomation } from '../frame/own-automation.ts'
 import { createRoom } from '../frame/room.ts'
 import { duration, pretty } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import {
-  copyable,
-  csrfField,
-  emptyState,
-  listTable,
-  noticeBox,
-  pill,
-  time,
-} from '../frame/parts.ts'
+import { ago, copyable, csrfField, emptyState, listTable, noticeBox, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deliveryPill } from './deliveries-section.ts'
 
@@ -188,7 +180,7 @@ const triesTable = (tries: readonly DeliveryAttempt[]): Html =>
           </td>
           <td data-label="Answer" class="row-wide">${problem ?? `HTTP ${status}`}</td>
           <td data-label="Took">${duration(durationMs)}</td>
-          <td data-label="Time" class="quiet wide">${time(triedAt)}</td>
+          <td data-label="Time" class="quiet wide">${ago(triedAt)}</td>
         </tr>`,
     ),
   )

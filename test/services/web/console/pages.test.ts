@@ -14,6 +14,7 @@ import {
 import { axisTop } from '../../../../services/web/console/frame/bar-chart.ts'
 import { successRate } from '../../../../services/web/console/dashboard/page.ts'
 import { kickoffCommand } from '../../../../services/web/console/frame/commands.ts'
+import { grantRole, revokeRole } from '../../../../services/platform/people/users.ts'
 import { openPlatform } from '../support/platform.ts'
 import type { SignedInUser, Platform } from '../support/platform.ts'
 
@@ -61,6 +62,19 @@ async function take() {
   if (!taken) throw new Error('nothing to take')
   return taken
 }
+
+it('have a menu in named groups, in which no two entries look alike', async () => {
+  const { sql, acme } = platform
+  await grantRole(sql, acme.userId, 'platform-admin')
+  const [, menu = ''] = /<nav id="main-menu"([^]*?)<\/nav>/.exec(await read('/')) ?? []
+  await revokeRole(sql, acme.userId, 'platform-admin')
+  const groups = [...menu.matchAll(/class="group">([^<]+)/g)].map(([, name]) => name)
+  expect(groups).toEqual(['Work', 'Organization', 'Platform'])
+  expect(menu.indexOf('class="group"')).toBeLessThan(menu.indexOf('<a '))
+  const icons = [...menu.matchAll(/<svg[^>]*>([^]*?)<\/svg>/g)].map(([, drawing]) => drawing)
+  expect(icons.length).toBe([...menu.matchAll(/<a /g)].length)
+  expect(new Set(icons).size).toBe(icons.length)
+})
 
 describe('the dashboard and the list of automations', () => {
   it('show the automations of the own organization only', async () => {
