@@ -3,57 +3,28 @@ import { STEP_KINDS } from '../../../platform/crew-contract/step-key.ts'
 import { startFork, startRerun, startRetry } from '../../../platform/runs/run-again.ts'
 import { listSteps } from '../../../platform/runs/run-steps.ts'
 import type { ListedStep } from '../../../platform/runs/run-steps.ts'
-import { AppError } from '../../../shared/errors.ts'
-import { isObject } from '../../../shared/is-object.ts'
-import { readJson } from '../../../shared/http/json-body.ts'
 import { toStarter } from '../../gate/callers/starter.ts'
 import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { getRun } from './get-run.ts'
 import * as s from '../openapi/parts.ts'
-import { describedBody } from '../openapi/operation.ts'
-import { failure, inputs as inputsSchema, usage } from '../openapi/run-schemas.ts'
+import { failure, usage } from '../openapi/run-schemas.ts'
 import { noKickoff, reading, starting } from './api-route.ts'
 import { badKickoff, started, startedRun } from './kickoff.ts'
-import { BODY_BYTES_MAX, readIdempotencyKey } from './kickoff-request.ts'
+import { forkBody, readIdempotencyKey, rerunBody, retryBody } from './kickoff-request.ts'
 
-/** The most characters of a step's key. */
-const STEP_CHARACTERS_MAX = 64
-
-const from_step = {
-  ...s.text,
-  minLength: 1,
-  maxLength: STEP_CHARACTERS_MAX,
-  description: 'The key of a step or of a task: what finished before it began is kept.',
-  examples: ['write'],
-}
-/** The schema of a fork with these inputs. */
-export const forkSchema = (inputs: object) => s.perhaps({ inputs, from_step }, ['inputs'])
 const GOES_ON = 'The run is in progress'
 const NO_STEP = 'The run has no such step (details.tasks), a key is unknown'
 
 /** Describes a call that starts a run which follows another one. */
-const following = (operationId: string, summary: string, { schema, example, ...rest }: Following) =>
+const following = (operationId: string, summary: string, options: Parameters<typeof starting>[2]) =>
   starting(operationId, summary, {
     parameters: [s.idempotencyKey],
-    body: describedBody(schema, { example, bytesMax: BODY_BYTES_MAX }),
     ...started,
     ...noKickoff,
     ...badKickoff,
-    ...rest,
+    ...options,
   })
-
-interface Following {
-  readonly schema: s.Named
-  readonly example: unknown
-  readonly description: string
-  readonly [status: number]: string
-}
-
-interface AgainBody {
-  readonly inputs?: Readonly<Record<string, unknown>>
-  readonly from_step?: string
-}
 
 /** Goes on where a run failed or was stopped, or before a step. */
 export const retryRoute: ApiRoute = {
@@ -63,13 +34,12 @@ export const retryRoute: ApiRoute = {
     description:
       'A new run of the same version and inputs, which keeps the finished steps: all of them, or ' +
       'those that finished and do not depend on `from_step`.',
-    schema: s.named('RetryRequest', s.perhaps({ from_step })),
-    example: { from_step: 'write' },
+    body: retryBody,
     409: `${GOES_ON}, or is completed and no from_step is named.`,
     422: `${NO_STEP}, or the Idempotency-Key was used for another request.`,
   }),
   async answer(c, deps) {
-    const { from_step: fromStep } = await readBody(c, ['from_step'])
+    const { from_step: fromStep } = await retryBody.read(c)
     return startedRun(c, deps, await startRetry(deps.sql, { ...(await again(c, deps)), fromStep }))
   },
 }
@@ -83,16 +53,12 @@ export const forkRoute: ApiRoute = {
       'A new run of the same version with other inputs. Without `from_step` it does every step; ' +
       'with it, it keeps those that finished and do not depend on that one, although other ' +
       'inputs led to them.',
-    schema: s.named('ForkRequest', forkSchema(inputsSchema)),
-    example: { inputs: { topic: 'wave power' }, from_step: 'write' },
+    body: forkBody,
     409: `${GOES_ON}.`,
     422: `${NO_STEP}, or the inputs are refused as those of a kickoff are.`,
   }),
   async answer(c, deps) {
-    const { inputs, from_step: fromStep } = await readBody(c, ['inputs', 'from_step'])
-    if (inputs === undefined) {
-      throw new AppError('unprocessable', '"inputs" is an object with the inputs by name.')
-    }
+    const { inputs, from_step: fromStep } = await forkBody.read(c)
     const fork = { ...(await again(c, deps)), inputs, fromStep }
     return startedRun(c, deps, await startFork(deps.sql, fork))
   },
@@ -104,12 +70,11 @@ export const rerunRoute: ApiRoute = {
   path: '/runs/:kickoffId/rerun',
   operation: following('rerunRun', 'Run again from the start', {
     description: 'A new run with the same inputs, of the version that the automation has now.',
-    schema: s.named('RerunRequest', s.perhaps({})),
-    example: {},
+    body: rerunBody,
     422: 'The version of now does not take these inputs.',
   }),
   async answer(c, deps) {
-    await readBody(c, [])
+    await rerunBody.read(c)
     return startedRun(c, deps, await startRerun(deps.sql, await again(c, deps)))
   },
 }
@@ -155,28 +120,3 @@ async function again(c: Context<AuthorizedCall>, { sql, queue }: ApiRouteDeps) {
   const admit = queue.of(automation.organizationId)
   return { automation, run: await getRun(c, sql), idempotencyKey, starter, admit }
 }
-
-/** Raises `unprocessable`, naming stray keys. */
-async function readBody(c: Context<AuthorizedCall>, keys: readonly string[]): Promise<AgainBody> {
-  const body = await readJson(c.req.raw, BODY_BYTES_MAX)
-  if (!isObject(body)) throw new AppError('unprocessable', 'The body is a JSON object.')
-  const strayKeys = Object.keys(body).filter((key) => !keys.includes(key))
-  if (strayKeys.length > 0) {
-    const shown = strayKeys.map((key) => JSON.stringify(key)).join(', ')
-    const known = keys.length === 0 ? 'none' : keys.map((key) => `"${key}"`).join(' and ')
-    throw new AppError('unprocessable', `The body has no key ${shown}. Known: ${known}.`, {
-      details: { stray_keys: strayKeys },
-    })
-  }
-  const { inputs, from_step } = body
-  if (from_step !== undefined && !isStepName(from_step)) {
-    throw new AppError('unprocessable', '"from_step" is the key of a step or of a task.')
-  }
-  if (inputs !== undefined && !isObject(inputs)) {
-    throw new AppError('unprocessable', '"inputs" is an object with the inputs by name.')
-  }
-  return { ...(inputs && { inputs }), ...(from_step !== undefined && { from_step }) }
-}
-
-const isStepName = (value: unknown): value is string =>
-  typeof value === 'string' && value.length >= 1 && value.length <= STEP_CHARACTERS_MAX

@@ -11,7 +11,7 @@ import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { readFlag } from './read-flag.ts'
 import { automationUrl } from './automation-urls.ts'
 import * as s from '../openapi/parts.ts'
-import { kickoffBody, readIdempotencyKey, readKickoff } from './kickoff-request.ts'
+import { kickoffBody, readIdempotencyKey } from './kickoff-request.ts'
 
 const kickoffDocument = s.named(
   'Kickoff',
@@ -63,7 +63,7 @@ export const kickoffRoute: ApiRoute = {
     const { sql, queue, insert } = deps
     const { automation } = c.var
     const key = readIdempotencyKey(c.req.header('idempotency-key'))
-    const given = await readKickoff(c)
+    const { inputs: given } = await kickoffBody.read(c)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
     const starter = toStarter(c.var.actor, 'api')

@@ -16,7 +16,7 @@ import * as s from '../openapi/parts.ts'
 import { runDocument, runSummary } from './documents.ts'
 import { findRuns, queryParameter } from './find-runs.ts'
 import { getProject, paged, pagesOf, readUuidPage } from './requests.ts'
-import { kickoffBody, readIdempotencyKey, readKickoff } from '../automation/kickoff-request.ts'
+import { kickoffBody, readIdempotencyKey } from '../automation/kickoff-request.ts'
 
 const runs = pagesOf(['RunList', 'executions'], runSummary, ({ id }) => id)
 const filtered = { ...paged, parameters: [queryParameter, ...paged.parameters] }
@@ -56,7 +56,7 @@ export function designerRunRoutes(api: ApiRoom, deps: WebDeps): void {
   api.post('editor', [ofProject, run], async (c) => {
     const project = await getProject(c, sql)
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
-    const given = await readKickoff(c)
+    const { inputs: given } = await kickoffBody.read(c)
     const automation = await getAutomation(c, sql, project)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })

@@ -2,8 +2,8 @@ import type { Automation } from '../../../platform/automations/automations.ts'
 import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import { exampleInputs, inputsSchema } from '../../../platform/definitions/input-schema.ts'
 import type { WebConfig } from '../../env.ts'
-import { forkSchema } from '../automation/again.ts'
 import { automationPath } from '../automation/automation-urls.ts'
+import { requestSchemas } from '../automation/kickoff-request.ts'
 import { describedBody } from './operation.ts'
 import type { ApiDocument, Path } from './operation.ts'
 import * as s from './parts.ts'
@@ -22,7 +22,7 @@ const PROTOCOLS = /^\/(mcp|a2a)(\/|$)/
 
 /** Describes the API of one automation as OpenAPI 3.1, with the types of its inputs. */
 export function describeAutomation({ whole, config, automation, fields }: Described) {
-  const inputs = inputsSchema(fields)
+  const requests = requestSchemas(inputsSchema(fields))
   const base = automationPath(config, ID)
   const own = Object.entries(whole.paths)
     .filter(([path]) => path.startsWith(`${base}/`) && !PROTOCOLS.test(path.slice(base.length)))
@@ -32,7 +32,7 @@ export function describeAutomation({ whole, config, automation, fields }: Descri
     ])
   const paths = Object.fromEntries(own)
   const kickoff = `${automationPath(config, automation.automationId)}/kickoff`
-  const request = s.named('KickoffRequest', s.closed({ inputs }))
+  const request = s.named('KickoffRequest', requests.KickoffRequest)
   const { content } = describedBody(request, { example: { inputs: exampleInputs(fields) } })
   paths[kickoff] = {
     post: { ...paths[kickoff]?.['post'], requestBody: { required: true, content } },
@@ -45,7 +45,7 @@ export function describeAutomation({ whole, config, automation, fields }: Descri
     paths,
     components: {
       ...whole.components,
-      schemas: { ...s.definitionsIn([paths, whole.webhooks]), ForkRequest: forkSchema(inputs) },
+      schemas: { ...s.definitionsIn([paths, whole.webhooks]), ...requests },
     },
   }
 }

@@ -183,6 +183,36 @@ describe('POST runs/…/fork', () => {
   })
 })
 
+const NO_INPUTS = '"inputs" is an object with the inputs by name.'
+const NO_STEP = '"from_step" is the key of a step or of a task.'
+
+describe('a body that is not one', () => {
+  it.each<[string, unknown, string | [words: string, ...strayKeys: string[]]]>([
+    ['kickoff', [], 'The body is a JSON object: {"inputs": {…}}.'],
+    ['kickoff', { inputs: INPUTS, a: 1, b: 1 }, ['"inputs". Remove "a", "b".', 'a', 'b']],
+    ['kickoff', {}, NO_INPUTS],
+    ['kickoff', { inputs: [] }, NO_INPUTS],
+    ['fork', null, 'The body is a JSON object.'],
+    ['fork', { inputs: INPUTS, toString: 1 }, ['Known: "inputs" and "from_step".', 'toString']],
+    ['fork', { from_step: 'write' }, NO_INPUTS],
+    ['fork', { inputs: 'x' }, NO_INPUTS],
+    ['fork', { inputs: INPUTS, from_step: 'x'.repeat(65) }, NO_STEP],
+    ['retry', [], 'The body is a JSON object.'],
+    ['retry', { inputs: INPUTS }, ['has no key "inputs". Known: "from_step".', 'inputs']],
+    ['retry', { from_step: '' }, NO_STEP],
+    ['retry', { from_step: null }, NO_STEP],
+    ['rerun', { from_step: 'write' }, ['has no key "from_step". Known: none.', 'from_step']],
+  ])('is refused as one of %s: %j', async (action, body, refusal) => {
+    const [words = '', ...strayKeys] = [refusal].flat()
+    const { id } = await failedRun()
+    const answer = await call(action === 'kickoff' ? action : `runs/${id}/${action}`, body)
+    expect(answer).toMatchObject({ status: 422, body: { message: expect.stringContaining(words) } })
+    expect(answer.body['details']).toEqual(
+      strayKeys.length > 0 ? { stray_keys: strayKeys } : undefined,
+    )
+  })
+})
+
 describe('the other calls about a run', () => {
   it('runs it again from the start, with the version of now', async () => {
     const failed = await failedRun()
