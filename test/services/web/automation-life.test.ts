@@ -111,7 +111,7 @@ describe('an automation that is designed', () => {
     await sql`update projects set last_version = 2 where id = ${projectId}`
     const page = await read(`/projects/${projectId}`)
     expect(page).toMatch(
-      /Version 2<\/a>.*?pill good">Runs<.*Version 1<\/a>.*?pill idle">Published</,
+      /Version 2<\/a>.*?pill good">In use<.*Version 1<\/a>.*?pill idle">Published</,
     )
   })
 

@@ -98,7 +98,9 @@ function forecastSection({ rows, runs, tokens, cost, time, ...of }: Forecast): H
       ],
     )}
     <p class="hint">
-      ${plural(rows, 'row')} wait. The time is that of all runs one after the other.
+      ${plural(rows, 'row')} ${rows === 1 ? 'waits' : 'wait'}. The time is that of all runs one
+      after the other. ${tokens ? '' : 'Too few runs have ended to know more.'}
+      ${tokens && !cost ? html`A model of them has no price: <a href="/prices">enter one</a>.` : ''}
     </p>
   </section>`
 }

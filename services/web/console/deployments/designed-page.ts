@@ -57,7 +57,7 @@ const table = (
             ${note === null ? '' : html`<span class="sub">${note}</span>`}
           </td>
           <td class="state">
-            ${number === running.number ? pill('good', 'runs') : pill('idle', 'replaced')}
+            ${number === running.number ? pill('good', 'in use') : pill('idle', 'replaced')}
           </td>
           <td data-label="Published" class="quiet">
             ${publishedAt === null ? '–' : ago(publishedAt)}

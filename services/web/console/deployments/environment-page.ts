@@ -79,7 +79,7 @@ const table = ({ session, variables }: EnvironmentPage, path: string): Html =>
       ),
     )}
     <p class="card-foot hint">
-      They hold from the next deployment on. Secrets are never shown again: set one anew to change
+      They apply from the next deployment on. Secrets are never shown again: set one anew to change
       it.
     </p>`
 

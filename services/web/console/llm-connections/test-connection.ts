@@ -71,7 +71,7 @@ export function surroundingsOf({
 /** Returns the source of a connection's credentials in a word or two. */
 export function credentialsState({ source, missing }: Credentials): readonly [Tone, string] {
   if (missing.length > 0) return ['bad', 'missing']
-  if (source === 'none') return ['idle', 'none needed']
+  if (source === 'none') return ['idle', 'no key needed']
   return ['good', source === 'connection' ? 'own key' : 'platform key']
 }
 

@@ -42,7 +42,7 @@ export const percentSelect = (chosen = 100): Html =>
 
 /** What a version takes of the calls; nothing for one that takes none. */
 export function releasePill({ running, shared }: Release, number: number): Html | string {
-  if (number === running) return pill('good', 'runs')
+  if (number === running) return pill('good', 'in use')
   return number === shared?.number ? pill('busy', `${shared.percent} of 100 calls`) : ''
 }
 

@@ -13,6 +13,8 @@ export interface RunStep {
   readonly depth: number
   readonly kind: KindName
   readonly name: string
+  /** Its name is its own, such as that of a tool, not the word for what it is. */
+  readonly isNamed: boolean
   /** The model, the agent or the like. */
   readonly label: string | undefined
   /** The first event in words, as it is announced. */
@@ -231,7 +233,8 @@ function flatten(
     id,
     depth,
     kind,
-    name: nameOf(draft),
+    name: ownNameOf(draft) ?? wordOf(draft),
+    isNamed: ownNameOf(draft) !== undefined,
     label: labelOf(draft),
     said: sentence(draft.type),
     startMs,
@@ -247,10 +250,10 @@ function flatten(
 const lastEnd = ({ children }: Draft, end: number): number =>
   Math.max(end, ...children.map((child) => child.endMs ?? end))
 
-function nameOf({ type, facts }: Draft): string {
-  const [, what] = PHASES.exec(type) ?? []
-  return textOf(facts['name']) ?? textOf(facts['task_name']) ?? visibleText(sentence(what ?? type))
-}
+const ownNameOf = ({ facts }: Draft): string | undefined =>
+  textOf(facts['name']) ?? textOf(facts['task_name'])
+
+const wordOf = ({ type }: Draft): string => visibleText(sentence(PHASES.exec(type)?.[1] ?? type))
 
 function labelOf({ kind, facts }: Draft): string | undefined {
   const keys = kind === 'llm' ? ['request_model'] : ['tool', 'task', 'crew', 'agent']

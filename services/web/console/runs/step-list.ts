@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import { isObject } from '../../../shared/is-object.ts'
 import { nsText } from '../frame/amounts.ts'
 import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
-import { kindChip } from '../frame/kinds.ts'
+import { kindChip, kindName } from '../frame/kinds.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -63,7 +63,7 @@ export const stepList = (timeline: RunTimeline, path: string): Html =>
     </ol>`
 
 function stepRow(step: RunStep, timeline: RunTimeline, path: string): Html {
-  const { id, depth, said, isError, kind, name, label } = step
+  const { id, depth, said, isError } = step
   const panel = `${id}-panel`
   return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
     <button
@@ -80,7 +80,7 @@ function stepRow(step: RunStep, timeline: RunTimeline, path: string): Html {
     </div>
     <section class="side-panel" id="${panel}" popover aria-labelledby="${panel}-name">
       <div class="card-head">
-        <h3 id="${panel}-name">${kindChip(kind, name)} ${label ?? ''}</h3>
+        <h3 id="${panel}-name">${titleOf(step)}</h3>
         <button class="button" type="button" popovertarget="${panel}" popovertargetaction="hide">
           Close
         </button>
@@ -103,7 +103,7 @@ const insteadOf = (said: unknown): Html | string =>
     : ''
 
 function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
-  const { depth, kind, name, label, tokens, isError, isCutOff, facts } = step
+  const { depth, kind, tokens, isError, isCutOff, facts } = step
   const took = step.endMs === null ? null : step.endMs - step.startMs
   const bar = {
     kind,
@@ -112,8 +112,7 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
     isCritical: true,
   }
   return html`<span class="span-name d${Math.min(depth, INDENT_MAX)}">
-      ${kindChip(kind, name)} ${label ?? ''}
-      ${isError ? html`<span class="flag bad">Error</span>` : ''}
+      ${titleOf(step)} ${isError ? html`<span class="flag bad">Error</span>` : ''}
       ${facts['skipped'] === undefined ? '' : html`<span class="flag">Skipped</span>`}
       ${insteadOf(facts['instead_of'])}
       ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
@@ -121,6 +120,13 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
     <span class="number">${tokens === null ? '' : count(tokens)}</span>
     <span class="number">${tookText(kind, took)}</span>
     <span class="axis">${timeBar(bar, (endMs - beginMs) * NS)}</span>`
+}
+
+/** Its kind, and what of it is meant: the tool by its name, or else the task, the model. */
+function titleOf({ kind, name, isNamed, label = '' }: RunStep): Html {
+  const [what, more] = isNamed ? [name, label] : [label, '']
+  return html`${kindChip(kind, isNamed ? kindName(kind) : name)}
+    <strong>${what}</strong> ${more === '' ? '' : html`<span class="quiet">${more}</span>`}`
 }
 
 /** What happened at one time took none. */

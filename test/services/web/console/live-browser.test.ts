@@ -112,7 +112,7 @@ describe.skipIf(hasNoBrowser)('a live page in a browser', () => {
   it('shows each step as it comes, keeps its panel open, and tells screen readers', async () => {
     const { page, lease, tell, complaints } = await openRun()
     expect(await page.getByRole('link', { name: 'Refresh' }).isVisible()).toBe(false)
-    const steps = page.getByRole('listitem').filter({ has: page.locator('strong') })
+    const steps = page.getByRole('listitem').filter({ has: page.locator('.chip') })
     await steps.nth(0).getByRole('button').first().click()
     const heading = page.getByRole('heading', { name: 'Found' })
     await heading.waitFor()
@@ -180,7 +180,7 @@ describe.skipIf(hasNoBrowser)('a live page in a browser', () => {
     await tell(2, { type: 'task_completed', ...task('research'), output: 'Facts.' } as never)
     await tell(3, { type: 'task_started', ...task('write') } as never)
     await expect.poll(states).toEqual(['done', 'running'])
-    const steps = page.getByRole('listitem').filter({ has: page.locator('strong') })
+    const steps = page.getByRole('listitem').filter({ has: page.locator('.chip') })
     await steps.nth(0).getByRole('button').first().click()
     await page.getByRole('heading', { name: 'Found' }).waitFor()
     await expectAccessible(page, [390])

@@ -59,7 +59,7 @@ describe('the release of a version', () => {
     )
     expect(await release()).toEqual({ running_version: 1, shared: null, last_rollback: null })
     const list = await page(path)
-    expect(list).toMatch(/Version 2<\/a>.*?Published.*?Version 1<\/a>.*?Runs/)
+    expect(list).toMatch(/Version 2<\/a>.*?Published.*?Version 1<\/a>.*?In use/)
   })
 
   it('gives it a share, shows both side by side, and ends by a button', async () => {

@@ -59,7 +59,8 @@ describe('from the designer to the run', () => {
     expect(mcp.calls).toMatchObject([{ name: 'weather', arguments: { place: 'Oslo' } }])
     const shown = await page(run)
     expect(shown).toContain('Rain, at <strong>11 °C</strong>.')
-    expect(namesOf(shown)).toEqual(['Crew', 'Task', 'LLM call', 'weather', 'LLM call'])
+    expect(namesOf(shown)).toEqual(['Crew', 'Task', 'LLM call', 'Tool call', 'LLM call'])
+    expect(shown).toContain('<strong>weather</strong>')
     expect(shown).toContain('11 °C, and rain')
     expect(shown).not.toContain('Not finished')
     const token = await platform.issueToken(platform.acme)
@@ -177,6 +178,6 @@ describe('a test of a draft', () => {
 
 /** The names of the steps on the page of a run, in the order of the tree. */
 const namesOf = (shown: string): string[] =>
-  [...shown.matchAll(/<span class="span-name[^>]*>[\s\S]*?<strong>([^<]*)<\/strong>/g)].map(
+  [...shown.matchAll(/<span class="span-name[^>]*>[^]*?<\/svg>([^<]*)<\/span>/g)].map(
     ([, name = '']) => name,
   )
