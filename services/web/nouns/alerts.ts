@@ -97,9 +97,9 @@ const fields = {
     example: 20,
   }),
   resolves_below: field(v.optional(v.nullable(amount), null), {
-    label: 'Is resolved below (optional)',
+    label: 'Is resolved below',
     hint: 'A lower value keeps it from firing again and again. Without one: the value above.',
-    control: number({ max: THRESHOLD_MAX, decimals: DOLLAR_DECIMALS }),
+    control: number({ max: THRESHOLD_MAX, decimals: DOLLAR_DECIMALS, isOptional: true }),
     example: 10,
   }),
   for_minutes: field(v.optional(whole(0, MINUTES_MAX), 0), {

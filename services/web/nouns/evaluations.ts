@@ -59,9 +59,9 @@ const fields = {
     example: 1,
   }),
   against: field(v.optional(v.nullable(whole(1, VERSION_MAX)), null), {
-    label: 'Version beside it (optional)',
-    hint: 'It performs the same cases, and both are compared',
-    control: number({ max: VERSION_MAX }),
+    label: 'Version beside it',
+    hint: 'It performs the same cases, and both are compared.',
+    control: number({ max: VERSION_MAX, isOptional: true }),
   }),
   repeat: field(v.optional(whole(1, REPEAT_MAX), 1), {
     label: 'Repetitions',
@@ -70,8 +70,8 @@ const fields = {
     example: 1,
   }),
   newest: field(v.optional(v.nullable(whole(1, CASES_MAX)), null), {
-    label: 'Newest cases only (optional)',
-    control: number({ max: CASES_MAX }),
+    label: 'Newest cases only',
+    control: number({ max: CASES_MAX, isOptional: true }),
   }),
 }
 

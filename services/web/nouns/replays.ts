@@ -50,8 +50,8 @@ const fields = {
     },
   ),
   of_version: field(v.optional(v.nullable(whole(1, VERSION_MAX)), null), {
-    label: 'Of this version only (optional)',
-    control: number({ max: VERSION_MAX }),
+    label: 'Of this version only',
+    control: number({ max: VERSION_MAX, isOptional: true }),
     example: 1,
   }),
   kickoff_ids: field(

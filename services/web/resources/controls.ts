@@ -24,7 +24,7 @@ export interface Control {
   write(name: string, value: unknown): readonly (readonly [string, string])[]
 }
 
-interface NumberOptions extends Pick<TextOptions, 'min' | 'max'> {
+interface NumberOptions extends Pick<TextOptions, 'min' | 'max' | 'isOptional'> {
   readonly decimals?: number
 }
 
@@ -100,12 +100,12 @@ export const secret = ({ max }: Pick<TextOptions, 'max'>): Control => ({
  * A whole number from 1, or from another one, or one above 0 with decimals; null where none is
  * typed.
  */
-export const number = ({ min = 1, max, decimals = 0 }: NumberOptions): Control => ({
+export const number = ({ min = 1, max, decimals = 0, isOptional }: NumberOptions): Control => ({
   render: (field, typed) => {
     const value = html`name="${field.name}" value="${typed.get(field.name) ?? ''}"`
     const step = (10 ** -decimals).toFixed(decimals)
     const range = html`min="${decimals > 0 ? step : min}" max="${max}" step="${step}"`
-    return labelled(field, html`<input type="number" ${range} ${value} />`)
+    return labelled(field, html`<input type="number" ${range} ${value} />`, isOptional)
   },
   read: (typed, name) => {
     const given = (typed.get(name) ?? '').trim()

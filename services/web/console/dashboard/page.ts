@@ -134,7 +134,10 @@ function statistics({ automations, online, counts }: DashboardPage): Html {
     </div>
     <div>
       <dt>In progress</dt>
-      <dd>${count(counts.running)} <small>${count(counts.queued)} queued</small></dd>
+      <dd>
+        ${count(counts.running)}
+        <small>${count(counts.queued)} queued, ${count(counts.waiting)} waiting</small>
+      </dd>
     </div>
     <div>
       <dt>Completed</dt>

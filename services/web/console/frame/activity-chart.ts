@@ -34,8 +34,9 @@ function labelOf(range: ActivityRange, from: Date): string {
   return range === '7d' ? `${day} ${clock}` : day
 }
 
+/** Below the axis of a week, days alone have room on a phone. */
 const toBar = (range: ActivityRange, { from, completed, failed, open }: RunsOfStep): Bar => ({
-  label: labelOf(range, from),
+  label: labelOf(range === '7d' ? '30d' : range, from),
   title:
     `${labelOf(range, from)} UTC: ${count(completed)} completed, ${count(failed)} failed or ` +
     `stopped, ${count(open)} in progress`,

@@ -21,6 +21,8 @@ interface Place {
 }
 
 const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [200, 48, 16, 26]
+/** Beside more of them, a box that fits could not be read. */
+const COLUMNS_SHRUNK_MAX = 2
 const CHARACTERS_MAX = 26
 const STATES = {
   running: 'running',
@@ -44,7 +46,8 @@ export function crewGraph(
   const inRow = Array.from({ length: rows }, (_, row) =>
     places.filter((place) => place.row === row),
   )
-  const width = spread(Math.max(...inRow.map(({ length }) => length)), WIDTH, GAP_X)
+  const columns = Math.max(...inRow.map(({ length }) => length))
+  const width = spread(columns, WIDTH, GAP_X)
   const height = spread(rows, HEIGHT, GAP_Y)
   const at = new Map(
     inRow.flatMap((tasks, row) => {
@@ -59,7 +62,12 @@ export function crewGraph(
     after.map((before) => edge(at.get(before), at.get(task.key))),
   )
   return html`<div class="crew-graph" tabindex="0" role="group" aria-label="Order of the tasks">
-    <svg viewBox="-1 -1 ${width + 2} ${height + 2}" width="${width + 2}" role="img">
+    <svg
+      class="${columns > COLUMNS_SHRUNK_MAX ? 'wide' : ''}"
+      viewBox="-1 -1 ${width + 2} ${height + 2}"
+      width="${width + 2}"
+      role="img"
+    >
       <title>${places.map((place) => inWords(place, states)).join('; ')}</title>
       ${edges} ${places.map(({ task }) => box(task, at.get(task.key), states.get(task.key)))}
     </svg>

@@ -6,11 +6,13 @@ import type { Html } from '../parts.ts'
 
 /** Automations, each with its status and its last run. */
 export function automationsTable(automations: readonly AutomationActivity[]): Html {
-  return listTable(
-    'Automations',
-    ['Name', 'Status', 'Last run', ['number', 'Last 7 days']],
-    automations.map(automationRow),
-  )
+  return html`<div class="dense">
+    ${listTable(
+      'Automations',
+      ['Name', 'Status', 'Last run', ['number', 'Last 7 days']],
+      automations.map(automationRow),
+    )}
+  </div>`
 }
 
 function automationRow(automation: AutomationActivity): Html {
