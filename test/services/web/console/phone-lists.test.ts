@@ -83,4 +83,23 @@ describe.skipIf(hasNoBrowser)('lists on a phone', () => {
     expect(await page.getByText('Filters', { exact: true }).isVisible()).toBe(false)
     await page.context().close()
   })
+
+  it('cut off no column between a phone and a large screen, and have 15 rows in one', async () => {
+    const page = await open('/', {})
+    for (const path of ['/', '/executions', '/traces', '/sessions']) {
+      for (const width of [1024, 1180]) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.goto(traced.site.service.url + path)
+        const cut = `[...document.querySelectorAll('.card.flush, .dense')].filter(
+          ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1).length`
+        expect([path, width, await page.evaluate(cut)]).toEqual([path, width, 0])
+      }
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.goto(`${traced.site.service.url}/traces`)
+    const { y = Infinity, height = 0 } =
+      (await page.locator('.list tbody tr').nth(14).boundingBox()) ?? {}
+    expect(y + height).toBeLessThanOrEqual(900)
+    await page.context().close()
+  })
 })
