@@ -52,7 +52,7 @@ const LIMITS = {
 const limit = (label: string) =>
   field(v.optional(ownLimit, null), {
     label,
-    hint: 'None: the limit of the whole platform; 0: no limit',
+    hint: 'Without a number: the limit of the whole platform. 0: no limit.',
     control: number({ min: 0, max: LIMIT_MAX }),
     example: 500,
   })

@@ -51,7 +51,7 @@ const amount = v.pipe(
 const part = (label: string, of: 'input' | 'output') =>
   field(v.optional(v.nullable(amount), null), {
     label,
-    hint: `Part of the ${of}, and as dear where nothing is entered`,
+    hint: `Part of the ${of}. Without a price of its own it costs as much.`,
     control: dollars(true),
   })
 
@@ -80,7 +80,7 @@ const fields = {
     {
       label: 'Models',
       hint:
-        'As calls name them, with spaces between. What stands before the last slash does not ' +
+        'As calls name them, separated by spaces. What stands before the last slash does not ' +
         'count. With @flex behind it, a name has the price of that service tier.',
       control: { ...words, render: (shown, typed) => modelNames.render(shown, typed) },
       example: ['gpt-4o'],
@@ -94,7 +94,7 @@ const fields = {
   }),
   until: field(day, {
     label: 'Until',
-    hint: 'The day after the last one; none: without an end',
+    hint: 'The day after the last one. Without one, it has no end.',
     control: dayControl,
     example: '2027-01-01',
   }),
@@ -110,8 +110,8 @@ const fields = {
     control: dollars(false),
     example: 10,
   }),
-  cached: part('Input that was in the cache', 'input'),
-  cache_write: part('Input that is written to the cache', 'input'),
+  cached: part('Input read from the cache', 'input'),
+  cache_write: part('Input written to the cache', 'input'),
   audio_input: part('Audio in the input', 'input'),
   reasoning: part('Reasoning', 'output'),
   audio_output: part('Audio in the output', 'output'),
@@ -186,8 +186,8 @@ export const prices = resource<Organization, ModelPriceFields, ModelPrice, typeo
   actions: {},
   words: {
     about:
-      'A price says what models cost your organization. It comes before the list prices: in ' +
-      'budgets at once, and in traces for the calls that arrive from now on.',
+      'A price says what models cost your organization. It takes precedence over list prices: in ' +
+      'budgets at once, and in traces for calls that arrive from now on.',
     icon: 'gauge',
     form: 'Price',
     saved: 'The price is saved.',

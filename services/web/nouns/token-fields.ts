@@ -54,7 +54,7 @@ export const fields = {
   name: nameOfToken,
   automation: field(v.optional(v.nullable(v.string('must be a text')), null), {
     label: 'Only for the automation',
-    hint: 'Its slug; none: for all automations of the organization, and for what belongs to none',
+    hint: 'Its slug. Without one: all automations of the organization, and what belongs to none.',
     control: text({ max: 200, isMono: true, isOptional: true }),
   }),
   scopes: field(
@@ -67,7 +67,7 @@ export const fields = {
   ),
   days: field(v.optional(v.nullable(daysUpTo(DAYS_MAX)), DAYS_DEFAULT), {
     label: 'Days until it ends',
-    hint: 'None: it never ends, where the operator of the platform allows that',
+    hint: 'Without a number it never ends, where the operator of the platform allows that.',
     control: number({ max: DAYS_MAX }),
     example: DAYS_DEFAULT,
   }),
@@ -81,7 +81,7 @@ export const fields = {
     ),
     {
       label: 'Only from these addresses',
-      hint: 'Addresses and networks, such as 192.0.2.0/24; none: from anywhere',
+      hint: 'Addresses and networks, such as 192.0.2.0/24. Without any: from anywhere.',
       control: words,
     },
   ),

@@ -141,7 +141,9 @@ function newBatchPage({ session, automation, fields, text, problem }: NewBatchPa
             >Column that identifies a row
             <input name="key" value="id" maxlength="100" aria-describedby="key-hint" />
           </label>
-          <p class="hint under" id="key-hint">Without such a column, its number does.</p>
+          <p class="hint under" id="key-hint">
+            Without such a column, rows are known by their numbers.
+          </p>
           <div class="buttons"><button class="button primary">Check and forecast</button></div>
           <p class="hint">Nothing is started yet.</p>
         </form>

@@ -154,13 +154,13 @@ function noRows(list: PagedList, isServed: boolean): Html {
   if (!isEmpty(list)) return nothingHere(list)
   return isServed
     ? emptyState(
-        'link',
+        'plug',
         'No connections yet',
         html`Tools that call an API or an MCP server use accounts and keys from here.
           <a href="/new-connection">Create a connection</a> and name it in a tool.`,
       )
     : emptyState(
-        'link',
+        'plug',
         'This platform has no OAuth service',
         'It keeps the tokens of connections. The operator deploys it with oauth.enabled.',
       )
