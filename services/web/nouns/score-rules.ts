@@ -17,14 +17,14 @@ import { checkRows } from './checks-control.ts'
 
 const fields = {
   reviewed_share: field(whole(0, 100), {
-    label: 'Of 100 runs that complete, so many wait for a person',
-    hint: 'They are picked at random, and wait among the reviews of the automation',
+    label: 'Completed runs for a person to rate, in percent',
+    hint: 'Picked at random; they wait among the reviews of the automation',
     control: number({ min: 0, max: 100 }),
     example: 5,
   }),
   scored_share: field(v.optional(whole(0, 100), 0), {
-    label: 'Of 100 runs that complete, so many are scored by the checks',
-    hint: 'Soon after they ended, and the same ones that wait for a person',
+    label: 'Completed runs to score by the checks, in percent',
+    hint: 'Soon after they ended; with the same share, the same runs that a person rates',
     control: number({ min: 0, max: 100 }),
     example: 20,
   }),

@@ -60,7 +60,7 @@ const fields = {
   }),
   share: field(v.optional(whole(1, 100), 100), {
     label: 'Share in percent',
-    hint: 'Of 100 traces so many, by their ids: whole traces',
+    hint: 'Whole traces, picked by their ids',
     control: number({ max: 100 }),
     example: 100,
   }),
@@ -157,7 +157,7 @@ export const traceForwards = resource<Organization, Given, TraceForward, typeof 
     about: 'A trace forward sends the spans of your organization on to another backend, as OTLP.',
     icon: 'link',
     form: 'Settings',
-    saved: 'The forward is saved. Spans that wait go to this address as well.',
+    saved: 'The forward is saved. Spans that are still waiting go to this address, too.',
     deleted: 'The trace forward is deleted.',
     deletes: 'Spans that wait are not sent any more. The traces here stay.',
   },

@@ -24,7 +24,7 @@ const SHOWN_MAX = 20
 
 const fields = {
   share: field(whole(0, 100), {
-    label: 'Of 100 traces that other programs send, so many are scored',
+    label: 'Traces of other programs to score, in percent',
     hint: 'Soon after they ended without an error; the same ones each time',
     control: number({ min: 0, max: 100 }),
     example: 10,
