@@ -7,7 +7,7 @@ import { page as frame } from '../frame/layout.ts'
 import { filterBar } from '../frame/lists/filter-bar.ts'
 import { countLine, isEmpty, nothingHere, pager, queryOf } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { emptyState, listTable, pill, time } from '../frame/parts.ts'
+import { ago, emptyState, listTable, pill } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** What an address of the page asks for. */
@@ -105,7 +105,9 @@ function table({ page: { items }, query: { of }, receipts }: AuditPage): Html {
       receipts.has(entry.id) ? `${PATH}/${entry.id}/receipt${queryOf({ of })}` : undefined,
     ),
   )
-  return listTable('Entries of the audit', ['When', 'Who', 'What', 'On what', 'From'], rows)
+  return html`<div class="dense">
+    ${listTable('Entries of the audit', ['When', 'Who', 'What', 'On what', 'From'], rows)}
+  </div>`
 }
 
 const KINDS = {
@@ -118,14 +120,14 @@ const KINDS = {
 
 const row = (entry: ListedEntry, receipt: string | undefined): Html =>
   html`<tr>
-    <td class="lead">${time(entry.at)}</td>
+    <td class="lead">${ago(entry.at)}</td>
     <td data-label="Who" class="terse">
       ${entry.actorName} <span class="sub">${KINDS[entry.actorKind]}</span>
     </td>
-    <td data-label="What" class="terse">
+    <td data-label="What" class="terse wide">
       ${entry.refused ? pill('bad', 'Refused') : sentence(entry.action)} ${changes(entry, receipt)}
     </td>
-    <td data-label="On what" class="terse">
+    <td data-label="On what" class="terse wide">
       ${entry.targetName ?? entry.targetId ?? ''}
       <span class="sub"
         >${sentence(entry.targetKind)} ${entry.targetName ? entry.targetId : ''}</span
