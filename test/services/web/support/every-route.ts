@@ -4,9 +4,14 @@ import { setMembership } from '../../../../services/platform/people/memberships.
 import type { OrganizationRole } from '../../../../services/platform/people/memberships.ts'
 import { createSession, findSession } from '../../../../services/platform/people/sessions.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/people/users.ts'
+import { NOUNS } from '../../../../services/web/nouns/list.ts'
+import type { Reader } from '../../../../services/web/resources/declaration.ts'
+import { namesOf } from '../../../../services/web/resources/names.ts'
+import { API, pathsOf } from '../../../../services/web/resources/rights.ts'
 import { definition } from '../../../support/crew.ts'
 import { seedSettings, startRuns } from './console-states.ts'
-import { BASE_URL } from './platform.ts'
+import { examplesOf } from '../resources/examples.ts'
+import { BASE_URL, readObject } from './platform.ts'
 import type { Platform, SignedInUser } from './platform.ts'
 import { recordCall, STEP } from './recorded-call.ts'
 
@@ -46,6 +51,15 @@ export async function signInAs(
 const CREWS =
   /^(\/designer\/v2)?\/automations\/:automationId\/(deployments|crew|environment|delete)/
 
+/** The parameter of the routes of a resource, its address in the API, and an example. */
+const readExample: Reader<Readonly<{ parameter: string; path: string; body: object }>> = (
+  declaration,
+) => ({
+  parameter: namesOf(declaration.kind).parameter,
+  path: API + pathsOf(declaration).list,
+  body: examplesOf(declaration),
+})
+
 /** What each parameter of a path is called with, so that it leads to something of `acme`. */
 export async function fillPaths(platform: Platform): Promise<(path: string) => string> {
   const { sql, acme } = platform
@@ -66,6 +80,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     createdBy: userId,
   })
   await createSession(sql, userId)
+  const token = await platform.issueToken(acme)
   const [{ sessionId }] = await sql<[{ sessionId: string }]>`
     select id as session_id from sessions where user_id = ${userId} limit 1`
   const [{ filter }] = await sql<[{ filter: number }]>`
@@ -79,10 +94,6 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
     returning token_id as trace_token`
-  const [{ traceForward }] = await sql<[{ traceForward: string }]>`
-    insert into trace_forwards (organization_id, name, endpoint, share)
-    values (${organizationId}, 'Phoenix', 'https://otlp.example.com', 100)
-    returning id as trace_forward`
   const [{ note }] = await sql<[{ note: string }]>`
     insert into trace_notes (organization_id, trace_id, author_id, note)
     values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
@@ -96,7 +107,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     'trace-filters': filter,
     sources: 1,
   }
-  const byName: Readonly<Record<string, string | number>> = {
+  const byName: Record<string, string | number> = {
     automationId: acme.research.automationId,
     kickoffId: runs.completed,
     taskId: runs.completed,
@@ -108,7 +119,6 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     number: 1,
     staticTokenId: ids.token,
     traceTokenId: traceToken,
-    traceForwardId: traceForward,
     oauthClientId: acme.research.automationId,
     ownCrewId: ownCrew.replace('/automations/', ''),
     environmentVariableId: variable,
@@ -132,7 +142,6 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     alertId: ids.alert,
     erasureId: ids.erasure,
     legalHoldId: ids.legalHold,
-    priceId: acme.research.automationId,
     size: 1,
     entryId: 1,
     llmConnectionId: ids.connection,
@@ -157,10 +166,31 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     invitationId: invitation.id,
     token: invitation.token,
   }
+  for (const { parameter, path, body } of NOUNS.map((noun) => noun.read(readExample))) {
+    byName[parameter] ??= await create(
+      path.replace(':automationId', acme.research.automationId),
+      body,
+    )
+  }
   return (path) => {
     if (path === '/tools-packages/organization/:name') return path.replace(':name', 'tides')
     if (CREWS.test(path)) return fillNames(path.replace('/automations/:automationId', ownCrew))
     return fillNames(path)
+  }
+
+  /** Creates a row of a resource, and returns its id. */
+  async function create(path: string, body: object): Promise<string> {
+    const answer = await platform.app.request(path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const { id, message } = await readObject(answer)
+    if (answer.status === 201) return String(id)
+    throw new Error(
+      `The examples of the fields create no row at ${path}: ${String(message)} Change an ` +
+        'example, or say in every-route.ts which id a row has.',
+    )
   }
 
   function fillNames(path: string): string {
