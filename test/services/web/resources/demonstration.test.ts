@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/automations/static-tokens.ts'
 import { createRights } from '../../../../services/web/gate/callers/rights.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
-import { referenceRow } from './reference.ts'
+import { resourceRow } from '../../../../scripts/resource-table.ts'
 import { scopedPathsOf } from '../../../../services/web/resources/rights.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { openPlatform, readObject } from '../support/platform.ts'
@@ -234,7 +234,7 @@ describe('a noun that is declared', () => {
     expect(schemas['ReminderRequest']).toMatchObject({
       properties: { channel: { 'x-fixed': true }, password: { writeOnly: true } },
     })
-    expect(reminders.read(referenceRow)).toBe(
+    expect(reminders.read(resourceRow)).toBe(
       '| Reminders | `/designer/v2/automations/{automation_id}/reminders` | `note`, `channel` ' +
         '(fixed), `days` (optional), `password` (optional, never shown) | `pause` | 3 | viewer | ' +
         'editor | `settings` |',

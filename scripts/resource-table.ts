@@ -1,14 +1,14 @@
-import type { Reader } from '../../../../services/web/resources/declaration.ts'
-import { namesOf } from '../../../../services/web/resources/names.ts'
-import { API, pathsOf } from '../../../../services/web/resources/rights.ts'
+import { NOUNS } from '../services/web/nouns/list.ts'
+import type { Reader } from '../services/web/resources/declaration.ts'
+import { namesOf } from '../services/web/resources/names.ts'
+import { API, pathsOf } from '../services/web/resources/rights.ts'
 
-/** The head of the table of resources in docs/reference.md. */
-export const REFERENCE_HEAD =
+const HEAD =
   '| Resource | Address | Fields | Actions | At most | Read | Change | Scope |\n' +
   '| --- | --- | --- | --- | --- | --- | --- | --- |'
 
-/** Returns the row of a resource in docs/reference.md. */
-export const referenceRow: Reader<string> = (declaration) => {
+/** Returns the row of a resource in the table. */
+export const resourceRow: Reader<string> = (declaration) => {
   const { kind, fields, verbs, actions, most, rights, scope } = declaration
   const address = `${API}${pathsOf(declaration).list}`.replaceAll(/:(\w+?)Id/g, '{$1_id}')
   const named = Object.entries(fields).map(([name, { type, look }]) => {
@@ -31,4 +31,10 @@ export const referenceRow: Reader<string> = (declaration) => {
     scope ? `\`${scope}\`` : 'a session',
   ]
   return `| ${cells.join(' | ')} |`
+}
+
+/** Returns docs/reference.md with the table of resources as they are declared. */
+export const withResourceTable = (text: string): string => {
+  const table = [HEAD, ...NOUNS.map((noun) => noun.read(resourceRow)), ''].join('\n')
+  return text.replace(/^\| Resource \|.*\n(?:\|.*\n)+/m, () => table)
 }
