@@ -120,7 +120,7 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
     },
   },
   words: {
-    about: 'A schedule starts runs by itself.',
+    about: 'A schedule starts runs by itself, at the times of a clock.',
     icon: 'repeat',
     form: 'Times and inputs',
     saved: 'The schedule is saved.',

@@ -203,7 +203,9 @@ export const triggers = resource<Automation, GivenTrigger, Row, typeof fields>({
     },
   },
   words: {
-    about: 'A trigger takes the webhooks of a third party, and starts a run for each.',
+    about:
+      'A trigger takes the webhooks of a third party, such as GitHub or Stripe, and starts a run ' +
+      'for each.',
     icon: 'pulse',
     form: 'What starts a run',
     tries: 'Try on the last deliveries',

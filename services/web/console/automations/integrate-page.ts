@@ -6,7 +6,11 @@ import type { Session } from '../../../platform/people/sessions.ts'
 import type { Webhook } from '../../../platform/webhooks/webhooks.ts'
 import { exampleInputs } from '../../../platform/definitions/input-schema.ts'
 import { addressProblem } from '../../../shared/outgoing/address.ts'
-import { webhookState } from '../../nouns/webhooks.ts'
+import { automation } from '../../nouns/automation.ts'
+import { NOUNS, PAGES_BY_HAND } from '../../nouns/list.ts'
+import { webhooks, webhookState } from '../../nouns/webhooks.ts'
+import type { Reader } from '../../resources/declaration.ts'
+import { namesOf } from '../../resources/names.ts'
 import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { copyable, statePill } from '../frame/parts.ts'
@@ -68,26 +72,29 @@ const mcpSection = ({ apiUrl, automation }: IntegratePage): Html =>
     ${copyable('Address of the agent', `${apiUrl}/a2a`)}
   </section>`
 
-/** What else starts runs, by the address of its page and its heading. */
-const WAYS = {
-  schedules: ['Schedules', 'Runs can start by themselves, at the times of a clock.'],
-  triggers: ['Triggers', 'Events of other systems, such as GitHub or Stripe, can start runs.'],
-  'workload-rules': [
-    'Workload rules',
-    'Jobs of GitHub or GitLab and pods of Kubernetes can call it without a secret.',
-  ],
-} as const
+/** The end of the address of a list, its heading, and what is set there. */
+type Way = readonly [segment: string, titles: string, about: string]
 
-/** The ways to what starts runs of an automation. */
-const waysSections = ({ automation }: { readonly automation: Automation }): Html =>
-  html`${Object.entries(WAYS).map(
-    ([path, [title, hint]]) =>
-      html`<section class="card" aria-labelledby="${path}">
-        <div class="card-head"><h2 id="${path}">${title}</h2></div>
-        <p class="hint">${hint}</p>
+const wayOf: Reader<readonly Way[]> = ({ kind, under, words }) => {
+  const { segment, titles } = namesOf(kind)
+  return Object.is(under, automation) ? [[segment, titles, words.about]] : []
+}
+
+const SHOWN_BY_HAND = [webhooks, ...PAGES_BY_HAND]
+/** What else is set beside an automation, such as what starts its runs. */
+const WAYS = NOUNS.filter((noun) => !SHOWN_BY_HAND.includes(noun)).flatMap((noun) =>
+  noun.read(wayOf),
+)
+
+const waysSections = ({ automation: { automationId } }: IntegratePage): Html =>
+  html`${WAYS.map(
+    ([segment, titles, about]) =>
+      html`<section class="card" aria-labelledby="${segment}">
+        <div class="card-head"><h2 id="${segment}">${titles}</h2></div>
+        <p class="hint">${about}</p>
         <p>
-          <a class="button" href="/automations/${automation.automationId}/${path}"
-            >Manage ${title.toLowerCase()}</a
+          <a class="button" href="/automations/${automationId}/${segment}"
+            >Manage ${titles.toLowerCase()}</a
           >
         </p>
       </section>`,

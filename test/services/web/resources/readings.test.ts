@@ -391,6 +391,27 @@ describe.each(paged)('the $kind', (noun) => {
   })
 })
 
+describe('the console', () => {
+  /** Returns where the links of a page lead, or what leads on from it. */
+  async function linksOf(path: string): Promise<string[]> {
+    const page = await platform.app.request(BASE_URL + path, { headers: { cookie: ada.cookie } })
+    const moved = page.headers.get('location')
+    if (moved !== null) return [moved]
+    const found = [...(await page.text()).matchAll(/<a\b[^>]*? href="(\/[^"?#]*)/gs)]
+    return found.map(([, href = '']) => href)
+  }
+
+  it('has links that lead from its first page to the list of each resource', async () => {
+    const found = new Set(['/'])
+    const lost = (): string[] => paged.map(pageOf).filter((path) => !found.has(path))
+    for (const path of found) {
+      if (lost().length === 0) break
+      for (const link of await linksOf(path)) found.add(link)
+    }
+    expect(lost(), 'Link it from a page, as console/automations/design-page.ts does.').toEqual([])
+  })
+})
+
 describe('the API', () => {
   const nameless = (path: string) => path.replaceAll(/\{\w+\}|:\w+/g, ':')
   let all: string[]
