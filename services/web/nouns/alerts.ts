@@ -219,13 +219,7 @@ export const alerts = resource<Organization, AlertFields, Alert, typeof fields>(
     },
     { title: 'Last value', cell: ({ watches, value }) => valueText(watches, value) },
   ],
-  proposes: async () => ({
-    watches: 'failure_share',
-    window: '1h',
-    threshold: 20,
-    for_minutes: 0,
-    minimum: 10,
-  }),
+  proposes: async () => ({ watches: 'failure_share', threshold: 20, minimum: 10 }),
   suggests: async ({ sql, owner }) => ({
     automation: (await listAutomationNames(sql, owner.id)).map(({ slug }) => slug),
   }),

@@ -160,7 +160,6 @@ export const batches = resource<Automation, object, Batch, Record<never, never>>
     { title: 'Failed', cell: ({ failed }) => count(failed) },
     { title: 'Created', cell: ({ createdAt }) => ago(createdAt), className: 'quiet wide' },
   ],
-  proposes: async () => ({}),
   below: batchSection,
 })
 

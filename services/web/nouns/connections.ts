@@ -267,7 +267,6 @@ export const connections = resource<Organization, Given, OauthConnection, typeof
     return [tone, word, advice]
   },
   columns: [{ title: 'Name', cell: ({ name }) => name }],
-  proposes: async () => ({}),
 })
 
 /** Returns values as the OAuth service takes them: without the name, and what has no value. */

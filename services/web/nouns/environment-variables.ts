@@ -90,7 +90,6 @@ export const environmentVariables = resource<Automation, Given, CrewVariable, ty
   name: ({ name }) => name,
   state: ({ value }) => ['good', value === null ? 'Secret' : 'Plain'],
   columns: [{ title: 'Name', cell: ({ name }) => name }],
-  proposes: async () => ({}),
 })
 
 function listOf({ sql, owner }: Call<Automation>): Promise<CrewVariable[]> {

@@ -129,10 +129,7 @@ export const evaluations = resource<Automation, EvaluationFields, Evaluation, ty
     },
     { title: 'Started', className: 'quiet row-wide', cell: ({ createdAt }) => ago(createdAt) },
   ],
-  proposes: async ({ sql, owner }) => ({
-    version: (await getRunVersion(sql, owner)).number,
-    repeat: 1,
-  }),
+  proposes: async ({ sql, owner }) => ({ version: (await getRunVersion(sql, owner)).number }),
   suggests: async ({ sql, owner }) => ({
     set: (await listCaseSets(sql, owner.id)).map(({ name }) => name),
   }),

@@ -86,7 +86,6 @@ export const featureFlags = resource<Platform, Flag, Row, typeof fields>({
     },
     { title: 'Set otherwise in', className: 'row-wide', cell: ownOf },
   ],
-  proposes: async () => ({}),
   beside: ({ row }) =>
     html`<section class="card" aria-labelledby="about">
       <div class="card-head"><h2 id="about">${FLAG_TEXTS[row.id].title}</h2></div>

@@ -94,7 +94,7 @@ export const gates = resource<Automation, Given, Gate, typeof fields>({
     { title: 'Set', cell: ({ set }) => html`<span class="break">${set}</span>` },
     { title: 'Minutes', cell: ({ withinMinutes }) => String(withinMinutes) },
   ],
-  proposes: async () => ({ at_least: 90, keeps_passing: true, repeat: 1, within_minutes: 60 }),
+  proposes: async () => ({ at_least: 90 }),
   suggests: async ({ sql, owner }) => ({
     set: (await listCaseSets(sql, owner.id)).map(({ name }) => name),
   }),

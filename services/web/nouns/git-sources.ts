@@ -104,7 +104,6 @@ export const gitSources = resource<Automation, Given, Row, typeof fields>({
   name: ({ url }) => url,
   state: ({ failure }) => (failure === null ? ['good', 'Saved'] : ['bad', 'Failed', failure]),
   columns: [{ title: 'Address', cell: ({ url }) => url }],
-  proposes: async () => ({}),
 })
 
 async function listOf({ sql, owner }: Call<Automation>): Promise<Row[]> {

@@ -215,7 +215,6 @@ export const llmConnections = resource<Organization, GivenLlmConnection, Row, ty
         baseUrl ? html`<span class="mono break">${baseUrl}</span>` : 'The provider’s own',
     },
   ],
-  proposes: async () => ({ api: 'auto' }),
   suggests: async ({ sql, owner }) => ({
     provider: PROVIDER_NAMES,
     model: await suggestModels(sql, owner.id),

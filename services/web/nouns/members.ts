@@ -164,7 +164,6 @@ export const members = resource<Organization, Given, Row, typeof fields>({
     },
     { title: 'Member since', className: 'quiet', cell: ({ since }) => ago(since) },
   ],
-  proposes: async () => ({}),
   beside: besideRole,
 })
 

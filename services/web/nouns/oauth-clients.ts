@@ -163,7 +163,6 @@ export const oauthClients = resource<Organization, Client, Row, typeof fields>({
           : html`<span class="quiet">None yet</span>`,
     },
   ],
-  proposes: async () => ({}),
 })
 
 function stateOf({ seen, clientId, isOn }: Row): State {

@@ -181,7 +181,6 @@ export const oauthSettings = resource<Organization, AutomationOauth, Row, typeof
     return ['idle', isSetUp ? 'Off' : 'Not set up']
   },
   columns: [{ title: 'Issuer', cell: ({ issuer }) => html`<span class="mono">${issuer}</span>` }],
-  proposes: async () => ({}),
   below: ({ sql, session, path, row }) =>
     row.isSetUp ? explainSection(sql, { session, path }) : html``,
   beside: ({ row }) => setupSections(row.enabled),

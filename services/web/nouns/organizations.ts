@@ -216,7 +216,6 @@ export const organizations = resource<Platform, SetUp, Row, typeof fields>({
     { title: 'Automations', cell: ({ automations }) => count(automations) },
     { title: 'Created', className: 'quiet', cell: ({ createdAt }) => ago(createdAt) },
   ],
-  proposes: async () => ({}),
   beside: figuresSection,
 })
 

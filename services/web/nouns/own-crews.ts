@@ -113,5 +113,4 @@ export const ownCrews = resource<Organization, CrewSettings, OwnCrew, typeof own
   name: ({ name }) => name,
   state: () => ['good', 'From source'],
   columns: [{ title: 'Automation', cell: ({ name }) => name }],
-  proposes: async () => ({}),
 })

@@ -212,7 +212,6 @@ export const prices = resource<Organization, ModelPriceFields, ModelPrice, typeo
         [begins && `from ${begins}`, ends && `until ${ends}`].filter(Boolean).join(' ') || 'all',
     },
   ],
-  proposes: async () => ({}),
 })
 
 function stateOf({ begins, ends }: ModelPrice): State {

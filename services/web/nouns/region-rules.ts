@@ -76,7 +76,6 @@ export const regionRules = resource<Organization, Given, Row, typeof fields>({
   name: () => 'Regions',
   state: ({ allowed }) => (allowed.length === 0 ? ['idle', 'No rule'] : ['good', 'Applies']),
   columns: [{ title: 'Regions', cell: ({ allowed }) => html`${allowed.join(', ')}` }],
-  proposes: async () => ({}),
   async below({ sql, owner, row }) {
     if (row.allowed.length === 0) return html``
     return outsideSection(await findOutsideNow(sql, owner.id))

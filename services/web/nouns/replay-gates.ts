@@ -89,5 +89,4 @@ export const replayGates = resource<Automation, ReplayGate, Row, typeof fields>(
   name: () => 'Replay gate',
   state: ({ last }) => (last === 0 ? ['idle', 'no gate'] : ['good', `the newest ${last}`]),
   columns: [{ title: 'Runs', cell: ({ last }) => html`${last}` }],
-  proposes: async () => ({}),
 })

@@ -142,13 +142,7 @@ export const replays = resource<Automation, ReplayFields, Replay, typeof fields>
       cell: ({ createdAt }) => ago(createdAt),
     },
   ],
-  proposes: async ({ sql, owner }) => ({
-    version: (await getRunVersion(sql, owner)).number,
-    last: LAST_DEFAULT,
-    status: 'any',
-    mode: 'offline',
-    tokens_max: TOKENS_DEFAULT,
-  }),
+  proposes: async ({ sql, owner }) => ({ version: (await getRunVersion(sql, owner)).number }),
   main: replaySection,
 })
 

@@ -143,7 +143,6 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
   ],
   proposes: async ({ sql, owner }) => ({
     time_zone: 'UTC',
-    missed: 'skip',
     inputs: proposedInputs(inputFields(await getDefinition(sql, owner))),
   }),
   beside: (view) => html`${nextSection(view)} ${lastSection(view)}`,

@@ -100,5 +100,4 @@ export const scoreRules = resource<Automation, ScoreRule, Row, typeof fields>({
       ? ['idle', 'no run']
       : ['good', `${scoredShare} of 100 by checks, ${reviewedShare} by people`],
   columns: [{ title: 'By people', cell: ({ reviewedShare }) => html`${reviewedShare} of 100` }],
-  proposes: async () => ({}),
 })

@@ -173,7 +173,6 @@ export const traceForwards = resource<Organization, Given, TraceForward, typeof 
     { title: 'Share', className: 'quiet wide', cell: ({ share }) => `${share} %` },
     { title: 'Spans sent', className: 'quiet wide', cell: ({ forwarded }) => `${forwarded}` },
   ],
-  proposes: async () => ({ share: 100 }),
 })
 
 const seal = ({ deps, owner }: Call<Organization>, id: string, headers: string): Buffer | null =>

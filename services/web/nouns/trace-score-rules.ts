@@ -101,7 +101,6 @@ export const traceScoreRules = resource<Organization, TraceScoreRule, Row, typeo
         ? ['good', `${share} of 100`]
         : ['bad', 'not looked at'],
   columns: [{ title: 'Service', cell: ({ service }) => html`${service ?? 'all'}` }],
-  proposes: async () => ({}),
   async below({ sql, owner }) {
     const days = await listScoredTraceDays(sql, owner.id, SCORED_DAYS)
     const failed = await listTraceScores(sql, owner.id, { state: 'failed', limit: SHOWN_MAX })

@@ -120,7 +120,7 @@ export const traceTokens = resource<Organization, Fields, TraceToken, typeof fie
   ],
   async proposes({ deps }) {
     tokensOf(deps)
-    return { scope: 'traces:write', days: DAYS_DEFAULT }
+    return { scope: 'traces:write' }
   },
 })
 

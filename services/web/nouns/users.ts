@@ -180,7 +180,6 @@ export const users = resource<Platform, object, Row, typeof fields>({
       cell: ({ liveTokens }) => (liveTokens === 0 ? '–' : count(liveTokens)),
     },
   ],
-  proposes: async () => ({}),
   beside: noteSection,
 })
 

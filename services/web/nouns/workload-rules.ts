@@ -227,7 +227,6 @@ export const workloadRules = resource<Automation, WorkloadRuleFields, Row, typeo
         )}`,
     },
   ],
-  proposes: async () => ({ scopes: [...WORKLOAD_SCOPES], minutes: MINUTES_MAX }),
   below: ({ session, path }) =>
     explainFormCard({ session, path }, { label: 'Token of the workload' }),
   beside: ({ row }) => exchangeSection(row),

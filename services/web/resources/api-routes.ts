@@ -19,69 +19,64 @@ const BODY_BYTES_MAX = 256 * 1024
 /** Serves the API of a resource, to be mounted below its address. */
 export const resourceApi =
   (deps: WebDeps): Reader<Hono<OrganizationCall>> =>
-  (declaration) =>
-    routesOf(declaration, deps)
+  (declaration) => {
+    const { kind, under, verbs, rights } = declaration
+    const { list: listName, segment } = namesOf(kind)
+    const { list, one } = pathsOf(declaration)
+    const finder = createFinder(declaration, deps)
+    const changes = createChanges(declaration, deps)
+    const { look, show, showNow } = createAnswers(declaration)
+    const described = operationsOf(declaration)
+    const isOfPlatform = rights.read === 'platform-admin'
+    const caller = isOfPlatform ? requireAdministratorCall : requireOrganization
+    const api = createApi(deps, caller(deps))
 
-function routesOf<Owner, Given, Row extends Given & Identified, Of extends Fields>(
-  declaration: Declaration<Owner, Given, Row, Of>,
-  deps: WebDeps,
-): Hono<OrganizationCall> {
-  const { kind, under, verbs, rights } = declaration
-  const { list: listName, segment } = namesOf(kind)
-  const { list, one } = pathsOf(declaration)
-  const finder = createFinder(declaration, deps)
-  const changes = createChanges(declaration, deps)
-  const { look, show, showNow } = createAnswers(declaration)
-  const described = operationsOf(declaration)
-  const isOfPlatform = rights.read === 'platform-admin'
-  const api = createApi(deps, (isOfPlatform ? requireAdministratorCall : requireOrganization)(deps))
+    const open = (c: Context<OrganizationCall>) => finder.open(c, c.var.caller)
+    const find = (c: Context<OrganizationCall>) => finder.find(c, c.var.caller)
+    const read = async (c: Context<OrganizationCall>) =>
+      readBody(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
 
-  const open = (c: Context<OrganizationCall>) => finder.open(c, c.var.caller)
-  const find = (c: Context<OrganizationCall>) => finder.find(c, c.var.caller)
-  const read = async (c: Context<OrganizationCall>) =>
-    readBody(declaration, await readJson(c.req.raw, BODY_BYTES_MAX))
-
-  api.get(rights.read, [list, described.list], async (c) => {
-    const call = await open(c)
-    const rows = (await verbs.list(call)).map((row) => documentOf(declaration, call.owner, row))
-    return c.json({ [listName]: await markAll(call.sql, { ...c.var.caller, kind }, rows) })
-  })
-  if (verbs.create) {
-    api.post(rights.change, [list, described.create], async (c) => {
+    api.get(rights.read, [list, described.list], async (c) => {
       const call = await open(c)
-      const values = await read(c)
-      if (isDry(c)) return c.json(await look(call, values))
-      const { row, ...made } = await changes.create(c.var, call, values)
-      const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
-      return c.json(await showNow(c, { call, row }, made), 201, { location })
+      const rows = (await verbs.list(call)).map((row) => documentOf(declaration, call.owner, row))
+      return c.json({ [listName]: await markAll(call.sql, { ...c.var.caller, kind }, rows) })
     })
-  }
+    if (verbs.create) {
+      api.post(rights.change, [list, described.create], async (c) => {
+        const call = await open(c)
+        const values = await read(c)
+        if (isDry(c)) return c.json(await look(call, values))
+        const { row, ...made } = await changes.create(c.var, call, values)
+        const location = `${API}${under.pathOf(call.owner)}/${segment}/${row.id}`
+        return c.json(await showNow(c, { call, row }, made), 201, { location })
+      })
+    }
 
-  api.get(rights.read, [one, described.get], async (c) => c.json(await show(c, await find(c))))
-  if (verbs.change) {
-    api.put(rights.change, [one, described.change], async (c) => {
-      const found = await find(c)
-      const values = await read(c)
-      if (isDry(c)) return c.json(await look(found.call, values, found.row))
-      await changes.change(c.var, found, { values, wanted: readIfMatch(c) })
-      return c.json(await showNow(c, found))
-    })
-  }
-  if (verbs.remove) {
-    api.delete(rights.change, [one, described.remove], async (c) => {
-      await changes.remove(c.var, await find(c), readIfMatch(c))
-      return c.body(null, 204)
-    })
-  }
+    api.get(rights.read, [one, described.get], async (c) => c.json(await show(c, await find(c))))
+    if (verbs.change) {
+      api.put(rights.change, [one, described.change], async (c) => {
+        const found = await find(c)
+        const values = await read(c)
+        if (isDry(c)) return c.json(await look(found.call, values, found.row))
+        await changes.change(c.var, found, { values, wanted: readIfMatch(c) })
+        return c.json(await showNow(c, found))
+      })
+    }
+    if (verbs.remove) {
+      api.delete(rights.change, [one, described.remove], async (c) => {
+        await changes.remove(c.var, await find(c), readIfMatch(c))
+        return c.body(null, 204)
+      })
+    }
 
-  for (const [action, operation] of Object.entries(described.actions)) {
-    api.post(rights.change, [`${one}/${action}`, operation], async (c) => {
-      const found = await find(c)
-      return c.json(await showNow(c, found, await changes.act(c.var, found, action)))
-    })
+    for (const [action, operation] of Object.entries(described.actions)) {
+      api.post(rights.change, [`${one}/${action}`, operation], async (c) => {
+        const found = await find(c)
+        return c.json(await showNow(c, found, await changes.act(c.var, found, action)))
+      })
+    }
+    return api.routes()
   }
-  return api.routes()
-}
 
 /** Creates the answers that show a row, with its version in `ETag`. */
 function createAnswers<Owner, Given, Row extends Given & Identified, Of extends Fields>(

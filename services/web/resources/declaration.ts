@@ -235,8 +235,8 @@ export interface Shown<Owner, Row extends Identified> {
   readonly state: (row: Row) => State
   /** The columns of the list; the first one leads to the page of the row. */
   readonly columns: readonly [Column<Row>, ...Column<Row>[]]
-  /** What the form of a new one shows. */
-  readonly proposes: (call: Call<Owner>) => Promise<Readonly<Record<string, unknown>>>
+  /** What the form of a new one shows. @default what its fields are by themselves */
+  readonly proposes?: (call: Call<Owner>) => Promise<Readonly<Record<string, unknown>>>
   /** What people are likely to type, by field. */
   readonly suggests?: (call: Call<Owner>) => Promise<Readonly<Record<string, readonly string[]>>>
   /** A wide section of the page, beside which the form stands. */

@@ -15,7 +15,7 @@ import type { Found } from './operations.ts'
 import { listPage, listPath, questionPage, rowPage, secretPage, VERSION } from './pages.ts'
 import type { Asked } from './pages.ts'
 import { pathsOf } from './rights.ts'
-import { readForm, typedOf, versionOf, withFixed } from './values.ts'
+import { defaultsOf, readForm, typedOf, versionOf, withFixed } from './values.ts'
 
 /** Serves the pages of a resource: its list with the form of a new one, and one for each row. */
 export const resourcePages =
@@ -143,7 +143,8 @@ function createViews<Owner, Given, Row extends Given & Identified, Of extends Fi
 
   return {
     async list(c: Context<SignedIn>, call: Call<Owner>, refused?: Refused) {
-      const typed = refused?.typed ?? typedOf(fields, await declaration.proposes(call))
+      const proposed = { ...defaultsOf(fields), ...(await declaration.proposes?.(call)) }
+      const typed = refused?.typed ?? typedOf(fields, proposed)
       const request = readPageRequest(c, isNameCursor)
       const page = (await verbs.page?.(call, request)) ?? wholeOf(await verbs.list(call))
       const [only] = declaration.isOnly ? page.items : []

@@ -47,6 +47,9 @@ function refuseNulIn(fields: Fields, typed: URLSearchParams): void {
   }
 }
 
+/** Returns the values that fields have by themselves. */
+export const defaultsOf = (fields: Fields): object => v.getDefaults(v.strictObject(fields))
+
 /** Returns values as their form shows them. */
 export const typedOf = (fields: Fields, values: object): URLSearchParams => {
   const known = new Map(Object.entries(values))

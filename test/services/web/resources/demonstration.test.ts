@@ -65,7 +65,11 @@ describe('a noun that is declared', () => {
   })
 
   it('has pages: a list with a form, one for each, and a question before the end', async () => {
-    expect(await read(path)).toContain('A reminder tells people of what is due.')
+    const list = await read(path)
+    expect(list).toContain('A reminder tells people of what is due.')
+    // What is proposed, and the default of the field.
+    expect(list).toContain('<option value="mail" selected>')
+    expect(list).toContain('name="days" rows="2" spellcheck="false"> []</textarea>')
     const fields = { ...REMINDER, days: '[30, 3]' }
     const created = await ada.post(path, fields)
     const at = (created.headers.get('location') ?? '').replace(/\?.*/, '')
