@@ -31,7 +31,10 @@ async function passes([tool, args]: [string, readonly string[]]): Promise<boolea
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   const [code] = await once(child, 'exit')
-  if (code !== 0) process.stderr.write(`check: ${tool.replace(LOCAL, '')} failed\n`)
+  if (code !== 0) {
+    const hint = /ox(lint|fmt)$/.test(tool) ? ': npm run fix repairs what a tool can' : ''
+    process.stderr.write(`check: ${tool.replace(LOCAL, '')} failed${hint}\n`)
+  }
   return code === 0
 }
 

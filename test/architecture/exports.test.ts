@@ -19,5 +19,5 @@ it('what a service exports, another file names', () => {
         .filter((name) => inFiles.get(name) === 1)
         .map((name) => `${file} exports ${name}`),
     )
-  expect(alone).toEqual([])
+  expect(alone, 'Use it in another file, or take `export` from it.').toEqual([])
 })

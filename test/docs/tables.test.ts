@@ -32,7 +32,8 @@ describe('the tables of the manual', () => {
     const text = readDocument('docs/troubleshoot.md')
     const codes = failureCodes()
     expect(codes.length).toBeGreaterThan(20)
-    expect(codes.filter((each) => !text.includes(code(each)))).toEqual([])
+    const untold = codes.filter((each) => !text.includes(code(each)))
+    expect(untold, 'Write them into the table of docs/troubleshoot.md.').toEqual([])
     const rows = tableOf(
       'docs/troubleshoot.md',
       '| Component | It is `ok` when | `details.code` when it fails |',

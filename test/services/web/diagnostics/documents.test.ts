@@ -38,6 +38,11 @@ const explained = new Set(
     .flatMap((text) => words(text)),
 )
 
+const ROWS = 'Write what the check verifies, and its codes, into the table of docs/troubleshoot.md.'
+const SECTIONS = 'Write a section with cause and remedy into docs/failure-codes.md.'
+const COMPONENTS = 'Write the component into the row of section 2.1 of docs/contract.md.'
+const PASSES = 'Write what passes into the table of docs/contract.md.'
+
 describe('the documents', () => {
   const failures = new Map(
     rowsBelow('| `details.code` when it fails |').map(([name, , codes = '']) => [
@@ -50,16 +55,19 @@ describe('the documents', () => {
   )
 
   it('have a row for each check', () => {
-    expect([...failures.keys()]).toEqual(COMPONENT_NAMES)
+    expect([...failures.keys()], ROWS).toEqual(COMPONENT_NAMES)
   })
 
   it.each(COMPONENT_NAMES)('name the codes with which %s fails', (name) => {
-    expect(failures.get(name)).toEqual(Object.keys(CHECKS[name].failures))
+    expect(failures.get(name), ROWS).toEqual(Object.keys(CHECKS[name].failures))
   })
 
   it.each(COMPONENT_NAMES)('name the warnings of %s', (name) => {
     const codes = Object.keys(CHECKS[name].warnings ?? {})
-    expect(codes.filter((code) => !explained.has(code))).toEqual([])
+    expect(
+      codes.filter((code) => !explained.has(code)),
+      ROWS,
+    ).toEqual([])
   })
 
   it('name the codes that any check may fail with', () => {
@@ -75,11 +83,16 @@ describe('the documents', () => {
       Object.keys({ ...CHECKS[name].failures, ...CHECKS[name].warnings }),
     )
     const explainedCodes = complete.map((text) => text.split('\n', 1).join('')).toSorted()
-    expect(explainedCodes).toEqual(
+    expect(explainedCodes, SECTIONS).toEqual(
       [
         ...new Set([...codes, ...Object.keys({ ...DATABASE_CODES, ...RUN_CODES, ...PREFLIGHT })]),
       ].toSorted(),
     )
+  })
+
+  it('list in the contract the components of the report, in its order (SPEC 2.1)', () => {
+    const [line = ''] = documents.flatMap((text) => text.match(/^\| `components` \|.*/m) ?? [])
+    expect(words(line).slice(1), COMPONENTS).toEqual(COMPONENT_NAMES)
   })
 
   it('list in the contract what passes', () => {
@@ -87,8 +100,9 @@ describe('the documents', () => {
     const passes = rows.map(([name, , checks]) => [words(name).join(), words(checks)])
     const expected = COMPONENT_NAMES.map((name) => [name, Object.keys(CHECKS[name].passes ?? {})])
     // The contract does not name what `tools` passes.
-    expect(passes.filter(([name]) => name !== 'tools')).toEqual(
-      expected.filter(([name]) => name !== 'tools'),
-    )
+    expect(
+      passes.filter(([name]) => name !== 'tools'),
+      PASSES,
+    ).toEqual(expected.filter(([name]) => name !== 'tools'))
   })
 })
