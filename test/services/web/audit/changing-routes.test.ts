@@ -603,6 +603,7 @@ const ownCrew = (name: string): Promise<string> =>
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   name: async () => 'A',
+  manager: async () => 'ci',
   organizationId: async () => String(platform.acme.organizationId),
   sessionId: async () => {
     const { sql, acme, signIn } = platform
@@ -650,7 +651,9 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
 async function pathOf(route: string): Promise<string> {
   let path = route.slice(route.indexOf(' ') + 1)
   for (const [parameter = '', name = ''] of path.matchAll(/:(\w+)/g)) {
-    path = path.replace(parameter, (await VALUES[name]?.(route)) ?? 'none')
+    const value = await VALUES[name]?.(route)
+    if (value === undefined) throw new Error(`Say in VALUES what ${parameter} of ${route} is.`)
+    path = path.replace(parameter, value)
   }
   return path
 }

@@ -12,7 +12,7 @@ import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
 import type { Fields, Reader } from '../../../../services/web/resources/declaration.ts'
 import { describeRoutes } from '../../../../services/web/api/openapi/describe-routes.ts'
 import { endOf, namesOf } from '../../../../services/web/resources/names.ts'
-import { examplesOf } from './examples.ts'
+import { examplesOf, readCreated } from './examples.ts'
 import { pathsOf } from '../../../../services/web/resources/rights.ts'
 import { typedOf } from '../../../../services/web/resources/values.ts'
 import { failBatches, makeReservable, seedBatch } from '../support/console-states.ts'
@@ -27,6 +27,7 @@ interface Noun {
   readonly kind: string
   readonly path: string
   readonly pages: string
+  readonly hasScope: boolean
   /** What the end is called in the audit. */
   readonly end: string
   readonly fields: Fields
@@ -34,8 +35,9 @@ interface Noun {
   readonly actions: readonly (readonly [name: string, past: string, asks?: string])[]
 }
 
-const read: Reader<Noun> = ({ kind, under, fields, verbs, actions, words }) => ({
+const read: Reader<Noun> = ({ kind, under, scope, fields, verbs, actions, words }) => ({
   kind,
+  hasScope: scope !== undefined,
   can: {
     create: verbs.create !== undefined,
     change: verbs.change !== undefined,
@@ -236,7 +238,8 @@ async function listOf(noun: Noun): Promise<Record<string, unknown>[]> {
 
 /** A row that there is, or one that is made. */
 async function rowOf(noun: Noun): Promise<Record<string, unknown>> {
-  if (noun.can.create) return readObject(await call('POST', pathOf(noun), otherOf(noun)))
+  const path = pathOf(noun)
+  if (noun.can.create) return readCreated(path, await call('POST', path, otherOf(noun)))
   return lastOf(noun)
 }
 
@@ -277,8 +280,12 @@ const makePlans = (): Promise<unknown> => platform.sql`
 
 /** Does something with a form, and expects the page that it leads to to say that it is done. */
 async function act(path: string, typed = new URLSearchParams()): Promise<void> {
-  const { headers } = await send(path, typed)
-  const at = headers.get('location') ?? ''
+  const answer = await send(path, typed)
+  if (answer.status >= 400) {
+    const problem = problemOf(await answer.text())
+    throw new Error(`${path} refuses ${typed.toString()}: ${problem}`)
+  }
+  const at = answer.headers.get('location') ?? ''
   if (!at.includes('notice=')) return
   const page = await platform.app.request(BASE_URL + at, { headers: { cookie: ada.cookie } })
   expect([at, (await page.text()).includes('role="status"')]).toEqual([at, true])
@@ -429,6 +436,17 @@ describe('the API', () => {
       .map(({ method, path }) => `${method} ${nameless(path)}`)
       .filter((route) => isOfNoun.test(route) && !route.startsWith('ALL'))
     expect(described.toSorted()).toEqual([...new Set(routes)].toSorted())
+  })
+})
+
+describe('files', () => {
+  it('may keep each resource that a token changes', () => {
+    const described = JSON.stringify(describeRoutes(platform.app.routes))
+    const lost = nouns
+      .filter(({ can, hasScope }) => can.change && hasScope)
+      .map(({ kind }) => kind)
+      .filter((kind) => !described.includes(`"x-resource":{"kind":"${kind}"`))
+    expect(lost, 'Say in `identity` by which field files name a row.').toEqual([])
   })
 })
 

@@ -10,8 +10,8 @@ import { namesOf } from '../../../../services/web/resources/names.ts'
 import { API, pathsOf } from '../../../../services/web/resources/rights.ts'
 import { definition } from '../../../support/crew.ts'
 import { seedSettings, startRuns } from './console-states.ts'
-import { examplesOf } from '../resources/examples.ts'
-import { BASE_URL, readObject } from './platform.ts'
+import { examplesOf, readCreated } from '../resources/examples.ts'
+import { BASE_URL } from './platform.ts'
 import type { Platform, SignedInUser } from './platform.ts'
 import { recordCall, STEP } from './recorded-call.ts'
 
@@ -185,12 +185,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-    const { id, message } = await readObject(answer)
-    if (answer.status === 201) return String(id)
-    throw new Error(
-      `The examples of the fields create no row at ${path}: ${String(message)} Change an ` +
-        'example, or say in every-route.ts which id a row has.',
-    )
+    return String((await readCreated(path, answer))['id'])
   }
 
   function fillNames(path: string): string {
