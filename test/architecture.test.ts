@@ -210,6 +210,14 @@ describe('the architecture', () => {
     ).toEqual([])
   })
 
+  it('names in ARCHITECTURE.md each room of the domain', () => {
+    const folders = readdirSync(join(root, 'services/platform'), { withFileTypes: true })
+    const rooms = folders.filter((each) => each.isDirectory()).map(({ name }) => name)
+    const row = linesOf('ARCHITECTURE.md').find((line) => line.startsWith('| `services/platform`'))
+    const unnamed = rooms.filter((name) => name !== 'migrations' && !row?.includes(`\`${name}\``))
+    expect(unnamed, 'Say in the row of `services/platform` what is in it.').toEqual([])
+  })
+
   it('says in ARCHITECTURE.md why each runtime dependency is there', () => {
     const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
