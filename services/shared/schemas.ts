@@ -11,6 +11,9 @@ export const whole = (min: number, max: number) => {
   )
 }
 
+/** Yes or no. */
+export const trueOrFalse = v.boolean('must be true or false')
+
 /** One of the given words. */
 export const oneOf = <const Words extends readonly (string | number)[]>(words: Words) =>
   v.picklist(words, `must be one of ${words.join(', ')}`)

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
 import { REASONING_EFFORTS } from '../../shared/models/llm-call.ts'
-import { oneOf } from '../../shared/schemas.ts'
+import { oneOf, trueOrFalse } from '../../shared/schemas.ts'
 import { decisionTerms } from '../approvals/approval-decisions.ts'
 import type { WrittenTerms } from '../approvals/approval-decisions.ts'
 import { PROCESSES, processProblems } from './crew-process.ts'
@@ -76,7 +76,7 @@ const agent = closedObject({
     ),
   ),
   /** It may give work to the other agents, and ask them. @default false */
-  allow_delegation: v.optional(v.boolean('must be true or false')),
+  allow_delegation: v.optional(trueOrFalse),
   /** The names of the texts that it knows. */
   knowledge: v.optional(knowledgeNames),
   /** The most calls of its model for one answer. @default 20 */
@@ -105,9 +105,9 @@ const task = closedObject({
    */
   context: v.optional(taskContext),
   /** The tasks after it do not wait for it, up to the next one that is not async. @default false */
-  async: v.optional(v.boolean('must be true or false')),
+  async: v.optional(trueOrFalse),
   /** Its output is Markdown. @default false */
-  markdown: v.optional(v.boolean('must be true or false')),
+  markdown: v.optional(trueOrFalse),
   /** Its output is JSON that is valid under this JSON Schema. */
   output_schema: v.optional(outputSchema),
   /** Checks of its output, in their order. */
@@ -123,7 +123,7 @@ const task = closedObject({
     ),
   ),
   /** A person decides about its output before the run goes on. @default false */
-  human_input: v.optional(v.boolean('must be true or false')),
+  human_input: v.optional(trueOrFalse),
   ...decisionTerms,
   /** The name of the file that its output becomes. */
   output_file: v.optional(outputFile),

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { closedObject } from '../../shared/describe-issue.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { oneOf, textUpTo } from '../../shared/schemas.ts'
+import { oneOf, textUpTo, trueOrFalse } from '../../shared/schemas.ts'
 import { inputText } from './input-text.ts'
 
 /** The inputs of a run, by name. */
@@ -51,7 +51,7 @@ const declaration = v.pipe(
     /** The values that it may have. */
     enum: v.optional(choices),
     /** @default true, unless there is a `default` */
-    required: v.optional(v.boolean('must be true or false')),
+    required: v.optional(trueOrFalse),
   }),
   v.check(
     ({ type, default: value, enum: choices }) =>

@@ -12,7 +12,7 @@ import {
   updateGate,
 } from '../../platform/evaluations/gates.ts'
 import type { Gate, GateFields } from '../../platform/evaluations/gates.ts'
-import { whole } from '../../shared/schemas.ts'
+import { trueOrFalse, whole } from '../../shared/schemas.ts'
 import { number, tick } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
 import { designOfAutomation } from './automation.ts'
@@ -28,7 +28,7 @@ const fields = {
     control: number({ min: 0, max: 100 }),
     example: 90,
   }),
-  keeps_passing: field(v.optional(v.boolean('must be true or false'), true), {
+  keeps_passing: field(v.optional(trueOrFalse, true), {
     label: 'No case fails that the running version passes',
     hint: 'The running version performs the cases as well',
     control: tick,

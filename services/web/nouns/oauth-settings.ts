@@ -18,7 +18,7 @@ import type { Organization } from '../../platform/people/organizations.ts'
 import { addressProblem } from '../../shared/outgoing/address.ts'
 import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { createAutomationOauthGuard } from '../../shared/outgoing/guards.ts'
-import { oneOf } from '../../shared/schemas.ts'
+import { oneOf, trueOrFalse } from '../../shared/schemas.ts'
 import { text as string, say } from '../api/openapi/parts.ts'
 import { OAUTH_PATH } from '../console/frame/addresses.ts'
 import { explainSection } from '../console/frame/explain-section.ts'
@@ -33,7 +33,6 @@ import { valuesByName } from './by-name.ts'
 import { organization } from './organization.ts'
 
 const TEXT = 'must be a text'
-const YES_OR_NO = 'must be true or false'
 const WHOLE = 'must be a whole number'
 const usual = usualAutomationOauth('')
 
@@ -42,7 +41,7 @@ const url = { max: URL_LENGTH_MAX, isMono: true, isOptional: true } as const
 const seconds = (usually: number) => v.optional(v.pipe(v.number(WHOLE), v.integer(WHOLE)), usually)
 
 const fields = {
-  enabled: field(v.boolean(YES_OR_NO), {
+  enabled: field(trueOrFalse, {
     label: 'Accept access tokens from this authorization server',
     control: tick,
     example: true,
@@ -81,7 +80,7 @@ const fields = {
     control: lines({ rows: 2 }),
     example: ['https://platform.example.com'],
   }),
-  absent_audience_allowed: field(v.optional(v.boolean(YES_OR_NO), usual.absentAudienceAllowed), {
+  absent_audience_allowed: field(v.optional(trueOrFalse, usual.absentAudienceAllowed), {
     label: 'Accept tokens without an audience',
     hint:
       'For Amazon Cognito, whose access tokens name none. A token for another audience is still ' +
@@ -125,7 +124,7 @@ const fields = {
     control: number(LIFETIME_SECONDS),
     example: usual.lifetimeSecondsMax,
   }),
-  static_tokens_allowed: field(v.optional(v.boolean(YES_OR_NO), usual.staticTokensAllowed), {
+  static_tokens_allowed: field(v.optional(trueOrFalse, usual.staticTokensAllowed), {
     label: 'Accept static tokens as well',
     hint: 'Applies while OAuth is on. While it is off, static tokens are always accepted.',
     control: tick,

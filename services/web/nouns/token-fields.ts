@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import * as v from 'valibot'
 import { NETWORKS_MAX, TOKEN_SCOPES } from '../../platform/automations/token-limits.ts'
 import type { TokenScope } from '../../platform/automations/token-limits.ts'
-import { oneOf } from '../../shared/schemas.ts'
+import { oneOf, whole } from '../../shared/schemas.ts'
 import type { WebConfig } from '../env.ts'
 import { number, text, ticks, words } from '../resources/controls.ts'
 import type { Control } from '../resources/controls.ts'
@@ -34,12 +34,6 @@ export const nameOfToken = field(
   { label: 'Name', control: text({ max: NAME_MAX }), example: 'The system that will use it' },
 )
 
-/** A number of days from 1. */
-export function daysUpTo(max: number) {
-  const words = `must be a whole number from 1 to ${max}`
-  return v.pipe(v.number(words), v.integer(words), v.minValue(1, words), v.maxValue(max, words))
-}
-
 /** A number that only the form of a replacement has. */
 const carried: Control = {
   ...number({ max: 2 ** 31 - 1 }),
@@ -65,7 +59,7 @@ export const fields = {
     ),
     { label: 'It may', control: ticks({ box: 'scopes', options: SCOPES }), example: ['read'] },
   ),
-  days: field(v.optional(v.nullable(daysUpTo(DAYS_MAX)), DAYS_DEFAULT), {
+  days: field(v.optional(v.nullable(whole(1, DAYS_MAX)), DAYS_DEFAULT), {
     label: 'Days until it ends',
     hint: 'Without a number it never ends, where the operator of the platform allows that.',
     control: number({ max: DAYS_MAX }),

@@ -12,6 +12,7 @@ import {
 } from '../../platform/traces/trace-tokens.ts'
 import type { TraceScope, TraceToken } from '../../platform/traces/trace-tokens.ts'
 import { AppError } from '../../shared/errors.ts'
+import { whole } from '../../shared/schemas.ts'
 import { moment, nullable, say } from '../api/openapi/parts.ts'
 import { ago, copyable } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
@@ -23,7 +24,7 @@ import type { Made, State } from '../resources/declaration.ts'
 import { factsByName, valuesByName } from './by-name.ts'
 import type { TraceTokens } from '../traces/trace-tokens.ts'
 import { organization } from './organization.ts'
-import { DAYS_DEFAULT, daysUpTo, nameOfToken } from './token-fields.ts'
+import { DAYS_DEFAULT, nameOfToken } from './token-fields.ts'
 
 /** A token with an id is good for 366 days at the most; one day is for clocks that differ. */
 const DAYS_MAX = 365
@@ -42,7 +43,7 @@ const fields = {
     control: choice({ 'traces:write': 'Sends traces', 'traces:read': 'Reads traces' }),
     example: 'traces:write',
   }),
-  days: field(v.optional(daysUpTo(DAYS_MAX), DAYS_DEFAULT), {
+  days: field(v.optional(whole(1, DAYS_MAX), DAYS_DEFAULT), {
     label: 'Days until it expires',
     control: number({ max: DAYS_MAX }),
     example: DAYS_DEFAULT,

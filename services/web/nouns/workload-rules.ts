@@ -22,7 +22,7 @@ import {
 } from '../../platform/workloads/workload-rules.ts'
 import type { WorkloadRule, WorkloadRuleFields } from '../../platform/workloads/workload-rules.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { oneOf } from '../../shared/schemas.ts'
+import { oneOf, trueOrFalse, whole } from '../../shared/schemas.ts'
 import { automationUrl } from '../api/automation/automation-urls.ts'
 import { moment, perhapsMoment, text as string, say } from '../api/openapi/parts.ts'
 import { GRANT_TYPE, SUBJECT_TYPES } from '../api/workloads/exchange-request.ts'
@@ -37,7 +37,6 @@ import { automation } from './automation.ts'
 import { factsByName } from './by-name.ts'
 
 const NAME_MAX = 100
-const MINUTES = `must be a whole number from 1 to ${MINUTES_MAX}`
 
 const fields = {
   name: field(v.string('must be a text'), {
@@ -92,24 +91,13 @@ const fields = {
       example: ['kickoff', 'read'],
     },
   ),
-  minutes: field(
-    v.optional(
-      v.pipe(
-        v.number(MINUTES),
-        v.integer(MINUTES),
-        v.minValue(1, MINUTES),
-        v.maxValue(MINUTES_MAX, MINUTES),
-      ),
-      MINUTES_MAX,
-    ),
-    {
-      label: 'Minutes',
-      hint: 'For how long a token of the automation is good',
-      control: number({ max: MINUTES_MAX }),
-      example: MINUTES_MAX,
-    },
-  ),
-  reusable: field(v.optional(v.boolean('must be true or false'), false), {
+  minutes: field(v.optional(whole(1, MINUTES_MAX), MINUTES_MAX), {
+    label: 'Minutes',
+    hint: 'For how long a token of the automation is good',
+    control: number({ max: MINUTES_MAX }),
+    example: MINUTES_MAX,
+  }),
+  reusable: field(v.optional(trueOrFalse, false), {
     label: 'A token of the workload may be exchanged more than once',
     hint: 'For Kubernetes, which writes a token to a file and keeps it there for some time',
     control: tick,

@@ -3,7 +3,7 @@ import type { InputField } from '../../../platform/definitions/crew-inputs.ts'
 import type { Inputs, InputType } from '../../../platform/definitions/input-declarations.ts'
 import { describeIssue } from '../../../shared/describe-issue.ts'
 import { isObject } from '../../../shared/is-object.ts'
-import { someText } from '../../../shared/schemas.ts'
+import { someText, trueOrFalse } from '../../../shared/schemas.ts'
 import { refusal, wrongParams } from './refusals.ts'
 
 const ID_CHARACTERS_MAX = 255
@@ -67,7 +67,7 @@ const request = v.object({
     v.object({
       taskPushNotificationConfig: v.optional(pushConfig),
       historyLength,
-      returnImmediately: v.optional(v.boolean('must be true or false')),
+      returnImmediately: v.optional(trueOrFalse),
     }),
     {},
   ),
@@ -96,7 +96,7 @@ export const PARAMS = {
     statusTimestampAfter: v.optional(
       v.pipe(v.string('must be a text'), v.isoTimestamp('must be a moment of ISO 8601')),
     ),
-    includeArtifacts: v.optional(v.boolean('must be true or false'), false),
+    includeArtifacts: v.optional(trueOrFalse, false),
   }),
 }
 

@@ -11,6 +11,7 @@ import {
   setCrewVariable,
 } from '../../../platform/crews/crew-variables.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { trueOrFalse } from '../../../shared/schemas.ts'
 import type { WebDeps } from '../../context.ts'
 import type { ApiRoom } from '../api-room.ts'
 import { checked } from '../../http/parse-body.ts'
@@ -25,7 +26,7 @@ const variableBody = jsonBody(
   'CrewVariableRequest',
   v.strictObject({
     value: checked(variableValueProblem),
-    secret: v.optional(v.boolean('must be true or false'), false),
+    secret: v.optional(trueOrFalse, false),
   }),
   { example: { value: 'eu-north-1' }, bytesMax: BODY_BYTES_MAX },
 )

@@ -10,6 +10,7 @@ import { findRunRecord } from '../../../platform/runs/run-history.ts'
 import { listSteps } from '../../../platform/runs/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { LlmCall } from '../../../shared/models/llm-call.ts'
+import { trueOrFalse } from '../../../shared/schemas.ts'
 import type { OrganizationCall, WebDeps } from '../../context.ts'
 import { versionEntry } from '../../gate/callers/audit-entries.ts'
 import { createAudited } from '../../gate/callers/audited.ts'
@@ -26,7 +27,7 @@ const PATH = '/executions/:kickoffId/model-calls'
 /** A call that becomes a version: with the texts of its first messages, or without them. */
 const draftParser = v.strictObject({
   ...callChange.entries,
-  parameters_only: v.optional(v.boolean('must be true or false'), false),
+  parameters_only: v.optional(trueOrFalse, false),
 })
 const bytesMax = REQUEST_BYTES_MAX
 const example = { messages: [{ role: 'user', content: 'Write a shorter one.' }], temperature: 0 }

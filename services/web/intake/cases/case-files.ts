@@ -17,7 +17,7 @@ import { RATINGS } from '../../../platform/traces/trace-notes.ts'
 import { csvRow } from '../../../shared/csv.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database, Queryable } from '../../../shared/postgres/database.ts'
-import { whole } from '../../../shared/schemas.ts'
+import { trueOrFalse, whole } from '../../../shared/schemas.ts'
 import { streamParts } from '../../http/stream-parts.ts'
 
 /** The largest file of cases, in bytes. */
@@ -37,7 +37,7 @@ export const runChoice = v.pipe(
     last: v.optional(whole(1, CASES_OF_RUNS_MAX), 20),
     status: v.optional(v.picklist(['any', 'completed', 'error']), 'any'),
     rated: v.optional(v.nullable(v.picklist(RATINGS, 'must be good or bad')), null),
-    with_expected: v.optional(v.boolean('must be true or false'), false),
+    with_expected: v.optional(trueOrFalse, false),
   }),
   v.transform(({ kickoff_ids: kickoffIds, with_expected: withExpected, ...choice }) => ({
     ...choice,
