@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAccountLink } from '../../../../services/platform/people/account-links.ts'
 import { createInvitation } from '../../../../services/platform/people/invitations.ts'
 import { grantRole } from '../../../../services/platform/people/users.ts'
+import { NOUNS, PAGES_BY_HAND } from '../../../../services/web/nouns/list.ts'
+import type { Reader } from '../../../../services/web/resources/declaration.ts'
+import { pathsOf as addressesOf } from '../../../../services/web/resources/rights.ts'
 import { expectAccessible } from '../../../support/axe.ts'
-import { few, firstOfEach } from '../../../support/long.ts'
+import { few, firstOfEach, isLong } from '../../../support/long.ts'
 import { pathsOf, seedSettings, startRuns } from '../support/console-states.ts'
 import type { Tenant } from '../support/platform.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
@@ -18,6 +21,14 @@ function kindOf(path: string): string | undefined {
   const [, first, , third] = path.replace(/\?.*/, '').split('/')
   return third ?? first
 }
+
+const PAGED = NOUNS.filter((noun) => !PAGES_BY_HAND.includes(noun))
+
+/** The list of a resource, with the form of a new one. */
+const listOf =
+  ({ research }: Tenant): Reader<string> =>
+  (declaration) =>
+    addressesOf(declaration, 'pages').list.replace(':automationId', research.automationId)
 
 describe.skipIf(hasNoBrowser)(TITLE, () => {
   let site: Console
@@ -39,8 +50,10 @@ describe.skipIf(hasNoBrowser)(TITLE, () => {
     const page = await open(site.platform.acme)
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
-    const pages = pathsOf(site.platform, runs, ids)
-    for (const [, path] of firstOfEach(pages, ([, path]) => kindOf(path))) {
+    const pages = pathsOf(site.platform, runs, ids).map(([, path]) => path)
+    const lists = PAGED.map((noun) => noun.read(listOf(site.platform.acme)))
+    const all = new Set([...firstOfEach(pages, kindOf), ...(isLong ? lists : [])])
+    for (const path of all) {
       await page.goto(site.service.url + path)
       await page.evaluate(
         "document.querySelectorAll('details').forEach((fold) => (fold.open = true))",
