@@ -9,6 +9,9 @@ test/bench/README.md has the method.
   collector DIR    against the collector of another checkout and one connection of psql, in
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
+  stages [DIR] [LOAD…]
+                   what each stage behind a span costs in processor time and bytes, and with another
+                   checkout in turns: llm, light, few-spans, trickle
   day [MILLIONS] [SECONDS]
                    spans at the rate of so many millions a day (1000), nine light ones to a model
                    call, for so long (300): what a day of that takes
@@ -51,6 +54,7 @@ async function benchCollector(other?: string, ...loads: string[]): Promise<void>
 
 const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
+  stages: async (...words) => (await import('./collector/stages.ts')).measureStages(...words),
   day: async (...words) => (await import('./collector/day.ts')).simulateDay(...words),
   citus: async () => (await import('./citus/run.ts')).run(),
   reads: async () => (await import('./reads/run.ts')).run(),

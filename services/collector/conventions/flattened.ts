@@ -11,10 +11,11 @@ const MAX_STEPS = 12
  * The list that attributes such as `prefix.0.message.role` were made of; empty when there are none.
  */
 export function unflatten(attributes: JsonObject, prefix: string): unknown[] {
+  // Most spans have no attribute of most prefixes.
+  const keys = Object.keys(attributes).filter((key) => key.startsWith(prefix))
+  if (keys.length === 0) return []
   const root: Tree = Object.create(null)
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith(prefix)) put(root, key.slice(prefix.length).split('.'), value)
-  }
+  for (const key of keys) put(root, key.slice(prefix.length).split('.'), attributes[key])
   const list = toLists(root)
   return Array.isArray(list) ? list : []
 }

@@ -36,8 +36,21 @@ export const parentOf = (pid: number): number | undefined => readStat(pid)?.pare
 export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
 
 /** The milliseconds that a process has run on a processor, to the nanosecond; only on Linux. */
-export const runMsOf = (pid: number): number =>
+export const runMsOf = (pid: number | string): number =>
   Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+
+/** The same of all threads of a process. */
+export const runMsOfThreads = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`).reduce(
+    (sum, thread) => sum + runMsOf(`${pid}/task/${thread}`),
+    0,
+  )
+
+/** The same of a process and its children, each with one thread. */
+export const runMsOfFamily = (pid: number): number =>
+  processIds()
+    .filter((one) => one === pid || readStat(one)?.parent === pid)
+    .reduce((sum, one) => sum + runMsOf(one), 0)
 
 const processIds = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger)
 

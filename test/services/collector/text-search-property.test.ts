@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listTraces, readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
@@ -196,6 +197,18 @@ describe('a signature', () => {
       }
     })
     fc.assert(property, { numRuns: Math.max(numRuns, 200) })
+  })
+
+  it('stays as stored ones are, whatever makes it', () => {
+    const letter = (nr: number, at: number): string =>
+      String.fromCodePoint(97 + ((at * at * 7 + nr * 13 + (at % (nr + 3))) % 26))
+    const texts = Array.from({ length: 200 }, (_, nr) => {
+      const letters = Array.from({ length: nr * 9 }, (__, at) => letter(nr, at)).join('')
+      return nr % 3 === 0 ? `${letters} ÄÖÜ İΣ 漢字 😀` : letters
+    })
+    expect(createHash('sha256').update(signatureOf(texts)).digest('hex')).toBe(
+      '514037202d95e6cd2b31a559d94c58f71f82e4fe9aef1431c4d46478b31f3f99',
+    )
   })
 
   it('says of few texts that they may have a word which none of them has', () => {

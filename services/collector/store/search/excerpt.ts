@@ -6,6 +6,8 @@ const MAX_SIDE = 1024
 const CUT_CHARACTER = /[\uD800-\uDBFF]$/
 /** Half of a character without the other one: JSON can write it, and no text has it. */
 const HALF_CHARACTER = /\p{Surrogate}/gu
+/** It takes a fraction of the time. */
+const HAS_PAIRS = /[\uD800-\uDFFF]/
 
 /** A part of what a span was given and what it answered, one after the other. */
 export interface Excerpt {
@@ -40,7 +42,7 @@ export function excerptOf({ input, output }: Messages): Excerpt {
   const last = asking < 0 || textOf(input[asking]) === '' ? undefined : kept.at(-1)
   const text = [question, answer].filter((each) => each !== '').join('\n')
   return {
-    text: text.replace(HALF_CHARACTER, '\uFFFD'),
+    text: HAS_PAIRS.test(text) ? text.replace(HALF_CHARACTER, '\uFFFD') : text,
     askedAt: last === undefined ? null : question.length - last.length,
     answeredAt: answer === '' ? null : text.length - answer.length,
   }

@@ -23,6 +23,8 @@ export const EXTRACT_LOCK = 7_310_452_123
 const STATEMENT_MS = 120_000
 /** Notes of an organization and a day that are taken at a time. */
 const NOTES = 4
+/** For how long it reads texts without a pause. */
+const BUSY_MS = 2
 /** Spans in memory at a time. */
 const BATCH = 16
 
@@ -143,12 +145,15 @@ interface Text {
 async function signAll(session: Session, organization: string): Promise<number> {
   let spans = 0
   let texts: Text[] = []
+  let resumedAt = performance.now()
   for (;;) {
     const rows = await session.rows(`fetch ${BATCH} from unsigned`)
     for (const row of rows) {
       texts.push(textOf(row))
       // Messages may be long: requests are answered in between.
+      if (performance.now() - resumedAt < BUSY_MS) continue
       await nextTurn()
+      resumedAt = performance.now()
     }
     spans += rows.length
     const isLast = rows.length === 0
