@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
 import { databaseEnv } from '../../shared/postgres/address.ts'
-import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
+import type { TurnSession } from '../store/roll-ups/write-noted.ts'
 import { AppError } from '../../shared/errors.ts'
 import { optional, readEnv, text } from '../../shared/env.ts'
 import { ddlAddress, ddlEnv } from '../store/ddl-address.ts'
@@ -43,7 +43,7 @@ export const rebuildCommand: Command = async (args, source, output) => {
 }
 
 /** What lists and totals have of archived days cannot be made from spans that are not there. */
-async function refuseArchived(session: Session): Promise<void> {
+async function refuseArchived(session: TurnSession): Promise<void> {
   const [days] = await session.rows('select count(*) from archived_days')
   if (days?.[0] === '0') return
   const message =
@@ -53,7 +53,7 @@ async function refuseArchived(session: Session): Promise<void> {
 }
 
 /** Ends: each turn takes some of what is left, and nothing adds days. */
-async function rollUpAll(session: Session): Promise<number> {
+async function rollUpAll(session: TurnSession): Promise<number> {
   let traces = 0
   for (let isDone = false; !isDone;) {
     const turn = await takeTurn(session)

@@ -1,10 +1,14 @@
 const SPECIAL = /["\\]/g
+/** Most texts have none of them, and to see that takes less than to replace nothing. */
+const HAS_SPECIAL = /["\\]/
 const ESCAPED = /\\([^])/g
 /** An element of an array as PostgreSQL writes it: in double quotes, or plain. */
 const ELEMENT = /"((?:[^"\\]|\\[^])*)"|([^",{}]+)/g
 
 function writeElement(value: string | number | null): string {
-  return value === null ? 'NULL' : `"${String(value).replace(SPECIAL, '\\$&')}"`
+  if (value === null) return 'NULL'
+  const text = String(value)
+  return `"${HAS_SPECIAL.test(text) ? text.replace(SPECIAL, '\\$&') : text}"`
 }
 
 /** Writes the text of an array, of one dimension, as PostgreSQL reads it. */

@@ -4,6 +4,7 @@ import {
   createEraser,
   relaxErasures,
 } from '../../../services/collector/store/erasures/erase-trace.ts'
+import { LEADER_LOCK } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { CollectorTokenOptions } from '../../../services/shared/collector-token.ts'
@@ -55,6 +56,22 @@ describe('the deletion of a trace', () => {
       order by organization`
     return rows.map(({ organization }) => organization)
   }
+
+  it.skipIf(citusUrl)('is of what was committed and is not rolled up yet, too', async () => {
+    const spans = traceOf([0, 0])
+    const traceId = idOf(spans)
+    await harness.sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(${LEADER_LOCK})`
+      await send(A, ...spans)
+      expect((await remove(traceId, { organization: A })).status).toBe(200)
+      // The leader may take the notes of the commit before that of the deletion.
+      await tx`delete from touched_traces where not is_stored`
+      const [note] = await tx`select from touched_traces where roll_ups is not null`
+      expect(note).toBeDefined()
+    })
+    await harness.rolledUp()
+    expect(await stored('traces', traceId)).toEqual([])
+  })
 
   it('removes spans of all days, rejects and roll-ups, and keeps who did it and when', async () => {
     const spans = traceOf([0, 0, 1, 3])

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHealth } from '../../../services/collector/store/health.ts'
 import { restAfter } from '../../../services/collector/store/roll-ups/keep-rolled-up.ts'
-import { openTurns, takeTurn } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
+import {
+  LEADER_LOCK,
+  openTurns,
+  takeTurn,
+} from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { interrupted } from './support/interrupted.ts'
 import { dayOf, partitionName } from '../../../services/collector/store/spans/partitions.ts'
@@ -120,6 +124,34 @@ describe('the roll-ups', () => {
     const unknown = { reported_cost_usd: null, computed_cost_usd: 2.5, cost_usd: 2.5 }
     expect(await listed(paid.traceId)).toMatchObject(unknown)
     expect(await listed(free.traceId)).toMatchObject({ reported_cost_usd: 0, cost_usd: 0 })
+  })
+
+  it.skipIf(citusUrl)('of the notes of another release are made of the spans', async () => {
+    const { sql } = harness
+    await sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(${LEADER_LOCK})`
+      expect((await harness.post(toProtobuf(requestOf(spanOf())))).status).toBe(200)
+      const noted = await tx`
+        update touched_traces set roll_ups = set_byte(roll_ups, 0, 255) || 'what is this?'
+        where roll_ups is not null`
+      expect(noted.count).toBe(1)
+    })
+    await harness.rolledUp()
+    await isExact()
+  })
+
+  it('are of all spans of a trace that is in none, while a day is to be rolled up', async () => {
+    const { sql } = harness
+    const traceId = freshId() + freshId()
+    await send(spanOf({ traceId }))
+    await sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(${LEADER_LOCK})`
+      await tx`delete from traces where trace_id = ${traceId}::uuid`
+      await tx`insert into days_to_roll_up (day, due_at) values (current_date, 'infinity')`
+    })
+    await send(spanOf({ traceId }))
+    await sql`delete from days_to_roll_up`
+    await isExact()
   })
 
   it('list a trace whose root is elsewhere, and one that runs', async () => {

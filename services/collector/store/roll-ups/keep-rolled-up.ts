@@ -1,6 +1,6 @@
 import type { Bells } from '../../../shared/bell.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
-import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { TurnSession } from './write-noted.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
@@ -82,7 +82,7 @@ function createBringer({ sql, cold, log }: RollUpOptions): Bringer {
 }
 
 async function takeMeasuredTurn(
-  session: Session,
+  session: TurnSession,
   { metrics, bells, bringBack }: RollUpOptions & { readonly bringBack: Bringer },
 ): Promise<Rest> {
   const started = performance.now()

@@ -1,29 +1,37 @@
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import { unpackRows } from './noted-rows.ts'
+import type { NotedRow } from './noted-rows.ts'
 
-/** Notes, and bytes of their trace ids, that are taken at a time; always one note. */
+/**
+ * Notes, and bytes of their trace ids, that are taken at a time; always one note. Of roll-ups there
+ * may be 32 times as many.
+ */
 const MAX_NOTES = 500
 const MAX_BYTES = 128 * 1024
 const TRACE_ID_DIGITS = 32
 
 /**
  * The third column is a bytea's text: `\x`, and two digits for each byte. What is forwarded goes on
- * in the same statement, with the transaction that the spans have in common with the note.
+ * in the same statement, with the transaction that the spans have in common with the note. While a
+ * day is still to be rolled up, a trace that is in no roll-up may have other spans than those of
+ * its note.
  */
 const TAKE_NOTES = `
   with taken as (
     delete from touched_traces where ctid = any (array(
       select ctid from (
-        select ctid, sum(length(trace_ids)) over (order by noted_at, ctid) - length(trace_ids)
-          as bytes_before
+        select ctid, sum(bytes) over (order by noted_at, ctid) - bytes as bytes_before
         from (
-          select ctid, noted_at, trace_ids from touched_traces
-          order by noted_at limit ${MAX_NOTES}
+          select ctid, noted_at,
+            octet_length(trace_ids) + coalesce(octet_length(roll_ups), 0) / 32 as bytes
+          from touched_traces order by noted_at limit ${MAX_NOTES}
         ) as oldest
       ) as counted
       where bytes_before < ${MAX_BYTES}
     ))
-    returning organization, day, trace_ids, noted_at, is_stored, xmin::text::int8 as stored_by
+    returning organization, day, trace_ids, noted_at, is_stored, xmin::text::int8 as stored_by,
+      roll_ups
   ),
   forwarded as (
     insert into spans_to_forward (organization, day, trace_ids, noted_at, stored_by)
@@ -31,7 +39,8 @@ const TAKE_NOTES = `
     from taken join forwarding using (organization) where is_stored
   )
   select organization, day, trace_ids,
-    (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8
+    (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8,
+    case when not exists (select from days_to_roll_up) then roll_ups end
   from taken`
 
 /** A trace to be rolled up, and the days of the spans for which that was noted. */
@@ -42,6 +51,8 @@ export interface TouchedTrace {
   /** In ISO 8601, as `lastDay`. */
   firstDay: string
   lastDay: string
+  /** Its roll-up, where the spans of one note are all that is touched. */
+  noted: NotedRow | undefined
 }
 
 /** Notes that were taken. */
@@ -56,26 +67,38 @@ interface TakenNotes {
 export async function takeNotes(session: Session): Promise<TakenNotes> {
   const touched = new Map<string, TouchedTrace>()
   let lagMs = 0
-  for (const [organization, day, bytes, age] of await session.rows(TAKE_NOTES)) {
-    noteAll(touched, { organization: organization ?? '', day: day ?? '', ids: bytes ?? '' })
+  for (const [organization, day, bytes, age, rollUps] of await session.rows(TAKE_NOTES)) {
+    noteAll(touched, {
+      organization: organization ?? '',
+      day: day ?? '',
+      ids: bytes ?? '',
+      rows: rollUps ? unpackRows(Buffer.from(rollUps.slice(HEX_PREFIX.length), 'hex')) : [],
+    })
     lagMs = Math.max(lagMs, Number(age))
   }
   return { touched: [...touched.values()], lagMs }
 }
 
+const HEX_PREFIX = '\\x'
+
 interface Note {
   readonly organization: string
   readonly day: string
   readonly ids: string
+  readonly rows: readonly (NotedRow | undefined)[]
 }
 
-function noteAll(touched: Map<string, TouchedTrace>, { organization, day, ids }: Note): void {
-  for (let at = '\\x'.length; at < ids.length; at += TRACE_ID_DIGITS) {
+function noteAll(touched: Map<string, TouchedTrace>, { organization, day, ids, rows }: Note): void {
+  for (let at = HEX_PREFIX.length, nr = 0; at < ids.length; at += TRACE_ID_DIGITS, nr++) {
     const traceId = ids.slice(at, at + TRACE_ID_DIGITS)
     const key = traceId + organization
     const known = touched.get(key)
-    if (!known) touched.set(key, { organization, traceId, firstDay: day, lastDay: day })
-    else if (day < known.firstDay) known.firstDay = day
+    if (!known) {
+      touched.set(key, { organization, traceId, firstDay: day, lastDay: day, noted: rows[nr] })
+      continue
+    }
+    known.noted = undefined
+    if (day < known.firstDay) known.firstDay = day
     else if (day > known.lastDay) known.lastDay = day
   }
 }

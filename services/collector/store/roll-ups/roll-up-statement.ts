@@ -1,12 +1,11 @@
 import { priceJoins } from './call-cost.ts'
 import type { Price } from '../../../shared/prices/price-table.ts'
+import { OWNER_COLUMNS } from './noted-rows.ts'
 import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
-import { TERM_COLUMNS, TERM_LISTS, TERMS } from './terms.ts'
+import { MAX_NAMES, TERM_COLUMNS, TERM_LISTS, TERMS } from './terms.ts'
 import { CALL_COLUMNS, HAS_USAGE, IS_COST_KNOWN, UNCOUNTED_CALLS } from './uncounted-calls.ts'
 import { HAS_TEXTS, NOTE_TEXTS } from '../search/note-texts.ts'
 
-/** Names that a trace shows of its agents and of its models. */
-const MAX_NAMES = 20
 /** Of one kind and call: four of them fit in four bytes. More than that counts as that. */
 const MAX_TOKENS = 500_000_000
 /** A call that lasts longer counts as a day. */
@@ -92,6 +91,10 @@ const root = ROOT_COLUMNS.map((column) => {
   return `(array_agg(${value} order by ${ROOT_FIRST}))[1] as ${column}`
 }).join(', ')
 
+const ownersOfAny = OWNER_COLUMNS.map(
+  (column) => `coalesce(${column}, any_${column}) as ${column}`,
+).join(', ')
+
 /**
  * A row for each trace, of one look at its spans. Of an empty day the index on the trace id looks
  * as cheap as the key, whose order the sums could use: `offset 0` keeps that from the planner.
@@ -104,10 +107,10 @@ const tracesIn = ({ spans, resources }: Tables): string => `
         min(start_time) as first_start, max(start_time) as last_start,
         min(start_time) filter (where parent_span_id is null) as root_start,
         max(start_time + duration_ns / 1000 * interval '1 microsecond') as end_time, ${root},
-        min(crew_id) as any_crew, min(kickoff_id) as any_kickoff, min(session_id) as any_session,
-        min(user_id) as any_user, bool_or(llm_call) as has_calls,
+        ${OWNER_COLUMNS.map((column) => `min(${column} collate "C") as any_${column}`).join(', ')},
+        bool_or(llm_call) as has_calls,
         bool_or(${HAS_TEXTS}) as has_texts,
-        array_agg(distinct agent) filter (where agent is not null) as agents,
+        array_agg(distinct agent collate "C") filter (where agent is not null) as agents,
         ${TERM_LISTS}
       from (
         select ${SPAN_COLUMNS.join(', ')} from ${spans} as spans where ${OF_TRACE} offset 0
@@ -123,8 +126,7 @@ const tracesIn = ({ spans, resources }: Tables): string => `
         when duration_ns is null then 'running' else 'ok' end as status,
       name,
       (select attributes->>'service.name' from ${resources} where id = resource_id) as service,
-      coalesce(crew_id, any_crew) as crew_id, coalesce(kickoff_id, any_kickoff) as kickoff_id,
-      coalesce(session_id, any_session) as session_id, coalesce(user_id, any_user) as user_id,
+      ${ownersOfAny},
       coalesce(agents[:${MAX_NAMES}], '{}') as agents, spans, error_spans, ${TERMS} as terms
     from grouped
   )`

@@ -15,6 +15,8 @@ import {
 import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
 import { SUMS_LOCK } from './trace-days.ts'
 import { setArchivedAside } from './archived-traces.ts'
+import { findNoted, writeNoted } from './write-noted.ts'
+import type { TurnSession } from './write-noted.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import type { TouchedTrace } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
@@ -76,7 +78,7 @@ export async function openTurns(
  * roll-ups come, so that it is as if it had never begun when it is cut off. The lock goes with the
  * transaction, so another collector takes over at once.
  */
-export async function takeTurn(session: Session): Promise<Turn> {
+export async function takeTurn(session: TurnSession): Promise<Turn> {
   const locked = await session.query(`
     begin;
     select from pg_try_advisory_xact_lock(${LEADER_LOCK}) as is_leader where is_leader`)
@@ -101,17 +103,13 @@ export async function takeTurn(session: Session): Promise<Turn> {
  * does not read. For the same reason nothing before them in their transaction reads `spans`: a lock
  * that is held already does not bring news of partitions.
  */
-async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
+async function lead(session: TurnSession): Promise<Omit<Turn, 'isLeader'>> {
   const changed = rowsOf(await session.query(FIND_CHANGED_DAYS))
   if (changed > 0) await forgetDroppedDays(session)
   const { touched: noted, lagMs } = await takeNotes(session)
   const { whole: touched, archived } = await setArchivedAside(session, noted)
   if (touched.length > 0) {
-    if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
-    const given = toArguments(touched)
-    await session.query(`${HASH_JOINS}; execute roll_up (${given})`)
-    await session.query('delete from usage_hourly where calls = 0')
-    await session.query(FORGET_CHANGES)
+    await rollUp(session, touched)
     return { traces: touched.length, lagMs, isDone: false, archived }
   }
   // What arrives comes first.
@@ -119,6 +117,17 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   const earlier = isDue ? await noteEarlier(session) : 0
   const isDone = changed + earlier + archived.length === 0
   return { traces: 0, lagMs, isDone, archived }
+}
+
+async function rollUp(session: TurnSession, touched: readonly TouchedTrace[]): Promise<void> {
+  const { noted, others } = await findNoted(session, touched)
+  if (noted.length > 0) await writeNoted(session, noted)
+  if (others.length > 0) {
+    if (await hasDistributedSpans(session)) await copySpansOf(session, others)
+    await session.query(`${HASH_JOINS}; execute roll_up (${toArguments(others)})`)
+    await session.query('delete from usage_hourly where calls = 0')
+  }
+  await session.query(FORGET_CHANGES)
 }
 
 async function noteEarlier(session: Session): Promise<number> {

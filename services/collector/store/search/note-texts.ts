@@ -1,8 +1,12 @@
-const TRACES_A_NOTE = 250
+/** A note is taken as a whole. */
+export const TRACES_A_NOTE = 250
+
+/** Kinds of operations that have texts. */
+export const HAS_TEXTS_KINDS: readonly string[] = ['llm', 'tool', 'agent']
 
 /** Spans with texts; what a trace was asked and answered is often in its root alone. */
 export const HAS_TEXTS = `(
-  operation_kind in ('llm', 'tool', 'agent')
+  operation_kind in (${HAS_TEXTS_KINDS.map((kind) => `'${kind}'`).join(', ')})
   or parent_span_id is null and operation_kind is not null
 )`
 

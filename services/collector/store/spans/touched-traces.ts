@@ -5,6 +5,7 @@ import { TRACE_ID_BYTES } from '../../otlp/limits.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import { startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
+import type { ServiceOf, TraceRows } from './trace-row.ts'
 
 /** Rows of a buffer, and the day of each. */
 interface TouchingRows {
@@ -18,45 +19,88 @@ export interface Touched {
   readonly day: Day
   /** In UTF-8. */
   readonly organization: Buffer
-  traceIds: Buffer
-  end: number
+  /** Where the rows of each trace begin, by its id in Latin 1. */
+  readonly traces: Map<string, number[]>
 }
 
-/**
- * Which traces these rows belong to, for the roll-ups: for each day and organization the trace ids
- * back to back; an id may come twice: spans of one trace mostly lie side by side, and a look at the
- * one before costs less than a set.
- */
+/** Which traces these rows belong to, for the roll-ups, by day and organization. */
 export function touchedBy({ buffer, rows, dayAt }: TouchingRows): Touched[] {
   const all = new Map<string, Touched>()
   const { bytes } = buffer
   const isWhole = rows.length === buffer.rows
   let latest: Touched | undefined
-  let before = 0
+  let ofTrace: number[] = []
   for (let place = 0; place < rows.length; place++) {
     // In the order in which they came, where that is possible: sorted by time, traces interleave.
     const row = isWhole ? place : (rows[place] ?? 0)
     const day = dayAt(row)
     const at = rowOffset(buffer, row)
-    if (latest?.day === day && isSameTrace(bytes, before, at)) continue
-    const placed = { bytes, at, day }
-    if (!latest || !isOf(latest, placed)) latest = find(all, placed)
-    addTraceId(latest, placed)
-    before = at
+    // Spans of one trace mostly lie side by side.
+    const before = ofTrace.at(-1)
+    if (latest?.day !== day || before === undefined || !isSameTrace(bytes, before, at)) {
+      const placed = { bytes, at, day }
+      if (!latest || !isOf(latest, placed)) latest = find(all, placed)
+      const id = bytes.toString('latin1', at + ROW_TRACE_ID, at + ROW_TRACE_ID + TRACE_ID_BYTES)
+      ofTrace = latest.traces.get(id) ?? []
+      latest.traces.set(id, ofTrace)
+    }
+    ofTrace.push(at)
   }
   return [...all.values()]
 }
 
-/** The statement that notes these traces, for the transaction that commits their rows. */
-export const noteTouched = (touched: readonly Touched[]): string => `
-  insert into touched_traces (organization, day, trace_ids, is_stored)
-  values ${touched.map(valuesOf).join(', ')}`
+/**
+ * The statement that notes these traces, for the transaction that commits their rows, with the
+ * roll-ups of each of them as `rollUpsOf` has them.
+ */
+export const noteTouched = (
+  touched: readonly Touched[],
+  rollUps: readonly string[] = [],
+): string => `
+  insert into touched_traces (organization, day, trace_ids, is_stored, roll_ups)
+  values ${touched.map((one, nr) => noteOf(one, rollUps[nr])).join(', ')}`
+
+const noteOf = (touched: Touched, rollUps: string | undefined): string =>
+  `(${valuesOf(touched)}, true, ${rollUps === undefined ? 'null' : `'\\x${rollUps}'`})`
+
+/**
+ * For each of these what the rows of its traces add up to, packed, in hexadecimal. Only for rows of
+ * which none was stored before, and of days that nothing else changes any more.
+ */
+export function rollUpsOf(
+  rowsOf: TraceRows,
+  { buffer, touched, from }: { buffer: RowBuffer; touched: readonly Touched[]; from: Day },
+): string[] {
+  const serviceOf = createServices(buffer)
+  return touched.map(({ day, traces }) => {
+    const rows = rowsOf(buffer.bytes, serviceOf, day < from ? [] : traces.values())
+    return rows.toString('hex')
+  })
+}
+
+/** Of more a term has the beginning. */
+const MAX_SERVICE_BYTES = 512
+
+/** Finds services by the resources that the rows of a buffer refer to. */
+function createServices({ identities }: RowBuffer): ServiceOf {
+  const services = new Map<bigint, Buffer | null>()
+  for (const { kind, idBytes, document } of identities) {
+    if (kind !== 'resource') continue
+    // The transcoder wrote it: an object with an object of attributes.
+    const { attributes } = JSON.parse(document) as { attributes: Record<string, unknown> }
+    const name = Object.hasOwn(attributes, 'service.name') ? attributes['service.name'] : null
+    if (name === null) services.set(idBytes.readBigInt64BE(), null)
+    else if (typeof name === 'string' && Buffer.byteLength(name) <= MAX_SERVICE_BYTES)
+      services.set(idBytes.readBigInt64BE(), Buffer.from(name))
+  }
+  return (resourceId) => services.get(resourceId)
+}
 
 /** The statement that deletes what this transaction has stored of erased traces. */
 export const removeErased = (touched: readonly Touched[]): string => `
   select remove_erased(organization, day::date, trace_ids::bytea)
-  from (values ${touched.map(valuesOf).join(', ')})
-    as noted (organization, day, trace_ids, is_stored)`
+  from (values ${touched.map((one) => `(${valuesOf(one)})`).join(', ')})
+    as noted (organization, day, trace_ids)`
 
 /** A row, as it lies in a buffer. */
 interface PlacedRow {
@@ -75,32 +119,18 @@ function isOf({ day, organization }: Touched, row: PlacedRow): boolean {
   return begin === end || organization.compare(row.bytes, begin, end) === 0
 }
 
-const FIRST_BYTES = 128 * TRACE_ID_BYTES
-
 function find(all: Map<string, Touched>, row: PlacedRow): Touched {
   const { bytes, at, day } = row
   const organization = bytes.subarray(at + ROW_ORGANIZATION, organizationEnd(row))
   const key = `${day} ${organization.toString('latin1')}`
-  const found = all.get(key) ?? {
-    day,
-    organization,
-    traceIds: Buffer.allocUnsafe(FIRST_BYTES),
-    end: 0,
-  }
+  const found = all.get(key) ?? { day, organization, traces: new Map<string, number[]>() }
   all.set(key, found)
   return found
 }
 
-function addTraceId(touched: Touched, { bytes, at }: PlacedRow): void {
-  if (touched.end === touched.traceIds.length)
-    touched.traceIds = Buffer.concat([touched.traceIds], touched.end * 2)
-  const begin = at + ROW_TRACE_ID
-  touched.end += bytes.copy(touched.traceIds, touched.end, begin, begin + TRACE_ID_BYTES)
-}
-
-const valuesOf = ({ day, organization, traceIds, end }: Touched): string =>
-  `(${quote(organization.toString())}, '${startOfDay(day).slice(0, 10)}',
-    '\\x${traceIds.toString('hex', 0, end)}', true)`
+const valuesOf = ({ day, organization, traces }: Touched): string =>
+  `${quote(organization.toString())}, '${startOfDay(day).slice(0, 10)}',
+    '\\x${Buffer.from([...traces.keys()].join(''), 'latin1').toString('hex')}'`
 
 /**
  * Whether two rows have one trace id and one organization. Compares words: for 16 bytes

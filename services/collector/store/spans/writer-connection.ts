@@ -32,15 +32,17 @@ interface RowsToStore {
   /** `merge` looks for what is stored already, `copy` fails on that. */
   readonly way: 'copy' | 'merge'
   readonly touched: readonly Touched[]
+  /** Of `touched`, where the rows are all there is of each trace. */
+  readonly rollUps: readonly string[]
   readonly stream: CopyStream
 }
 
 /** Stores all rows, with the note of what they touch; returns the number of those that are new. */
 export async function storeRows(connection: WriterConnection, rows: RowsToStore): Promise<number> {
-  const { way, touched, stream } = rows
+  const { way, touched, rollUps, stream } = rows
   // In one message they are one transaction, and take one way to the server and back.
   return way === 'copy' && !connection.isDistributed
-    ? connection.copy(`${noteTouched(touched)}; ${COPY_SPANS}`, stream)
+    ? connection.copy(`${noteTouched(touched, rollUps)}; ${COPY_SPANS}`, stream)
     : storeInSteps(connection, rows)
 }
 

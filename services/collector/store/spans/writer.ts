@@ -10,7 +10,8 @@ import type { Day, Partitions } from './partitions.ts'
 import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
 import { createSuspicion, findStored, lookAtRows } from './stored-rows.ts'
 import type { RequestRows, Suspicion } from './stored-rows.ts'
-import { touchedBy } from './touched-traces.ts'
+import { rollUpsOf, touchedBy } from './touched-traces.ts'
+import { createTraceRows } from './trace-row.ts'
 import { openConnection, storeRows } from './writer-connection.ts'
 import type { WriterConnection } from './writer-connection.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
@@ -84,6 +85,7 @@ const UNIX_TO_POSTGRES_EPOCH_MS = 946_684_800_000
 export function createWriter(options: WriterOptions): Writer {
   let connection: WriterConnection | undefined
   const copyStream = createCopyStreams()
+  const rowsOf = createTraceRows()
   const connect = async (): Promise<WriterConnection> => {
     if (connection?.isOpen() === true) return connection
     connection = await openConnection(options.address)
@@ -95,7 +97,12 @@ export function createWriter(options: WriterOptions): Writer {
     await options.storeIdentities(open, buffer.identities)
     const stream = copyStream(buffer, piece.rows)
     const touched = touchedBy({ buffer, rows: piece.rows, dayAt: (row) => dayAt(buffer, row) })
-    return storeRows(open, { way: piece.way === 'copy' ? 'copy' : 'merge', touched, stream })
+    const way = piece.way === 'copy' ? 'copy' : 'merge'
+    const isFirst = way === 'copy' && !open.isDistributed
+    const rollUps = isFirst
+      ? rollUpsOf(rowsOf, { buffer, touched, from: dayOf(Date.now()) - 1 })
+      : []
+    return storeRows(open, { way, touched, rollUps, stream })
   }
   const suspicion = createSuspicion()
   /** Returns what is left to write. */

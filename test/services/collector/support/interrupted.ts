@@ -1,13 +1,13 @@
-import type { Session } from '../../../../services/shared/postgres/copy/copy-connection.ts'
+import type { TurnSession } from '../../../../services/collector/store/roll-ups/write-noted.ts'
 
 /** A session on which something happens before each statement, which has a number from 0 on. */
 export function interrupted(
-  session: Session,
+  session: TurnSession,
   before: (statement: number) => Promise<void>,
-): Session {
+): TurnSession {
   let statements = 0
   return {
-    isOpen: () => session.isOpen(),
+    ...session,
     async query(statement) {
       await before(statements++)
       return session.query(statement)
@@ -15,6 +15,10 @@ export function interrupted(
     async rows(statement) {
       await before(statements++)
       return session.rows(statement)
+    },
+    async copy(statement, stream) {
+      await before(statements++)
+      return session.copy(statement, stream)
     },
   }
 }
