@@ -80,7 +80,7 @@ function sendOver(socket: Socket, { queue, latenciesMs, onRefusal }: Progress): 
     let sent = performance.now()
     const readStatus = createStatusReader()
     const end = (error?: Error): void => {
-      socket.off('data', onData)
+      socket.off('data', onData).off('close', onClose)
       if (error) reject(error)
       else resolve()
     }
@@ -99,8 +99,9 @@ function sendOver(socket: Socket, { queue, latenciesMs, onRefusal }: Progress): 
         send(socket, request.value)
       } else end(new Error(`the answer was ${status}`))
     }
+    const onClose = (): void => end(new Error('the connection was closed before the answer'))
     if (request.done === true) return resolve()
-    socket.on('data', onData)
+    socket.on('data', onData).on('close', onClose)
     send(socket, request.value)
   })
 }

@@ -237,10 +237,16 @@ async function send({ collector, clients }: Contender, load: Load): Promise<void
   clients.set(load.connections, connections)
   const request = { connections, token, contentType: PROTOBUF }
   if (load.paceMs === undefined) return void (await sendLoad({ ...request, bodies: load.bodies }))
-  for (const body of load.bodies) {
-    const next = delay(load.paceMs)
-    await sendLoad({ ...request, bodies: [body] })
-    await next
+  try {
+    for (const body of load.bodies) {
+      const next = delay(load.paceMs)
+      await sendLoad({ ...request, bodies: [body] })
+      await next
+    }
+  } finally {
+    // The server ends connections that nothing comes over.
+    connections.close()
+    clients.delete(load.connections)
   }
 }
 
