@@ -56,6 +56,11 @@ interface Taken {
 }
 
 const RETRY_MS = 500
+/**
+ * Where more waits already when a commit ends, the next one begins as much later as that one took,
+ * and no later than this: the more the database has to do, the more runs share a commit.
+ */
+const REST_MS_MAX = 10
 /** The server ends a statement earlier; a connection may be cut off without a word. */
 const COMMIT_MS = 35_000
 
@@ -76,38 +81,50 @@ interface RunWriter {
   write(entries: JournalEntries, signal: AbortSignal): Promise<Written>
 }
 
-/** The connections of a writer. */
-interface WriterPools {
+/** The connections of a writer, and when it uses them. */
+interface WriterOptions {
   /**
-   * For the commits of many runs, one at a time on each, and nothing else: they wait for no other
-   * statement. The first of them that is free is used, whose caches are warm.
+   * For the commits of many runs, and nothing else: they wait for no other statement. Each after
+   * the first is used while a commit is slow on those before it.
    */
   readonly together: readonly Database[]
   /** For what a run has to write by itself. */
   readonly alone: Database
+  /** The time after which a commit counts as slow. @default 30 */
+  readonly slowMs?: number
 }
 
 /**
- * Commits what the runs of a worker report together, in a commit at a time on each connection, each
- * of other runs: what is reported meanwhile is in the next one. There is no timer, so commits grow
- * only while the database is busy. Some runs are written by themselves, so that they delay and fail
- * no others: one that reports much at a time, that somebody else is changing, or of which the
- * database refuses something. What waits is bounded for each run, by whoever reads what it reports.
+ * Commits what the runs of a worker report together, in one commit at a time: what is reported
+ * meanwhile is in the next one, so commits grow while the database is busy. While a commit is slow
+ * those of other runs are made on the next connection. Some runs are written by themselves, so that
+ * they delay and fail no others: one that reports much at a time, that somebody else is changing,
+ * or of which the database refuses something. What waits is bounded for each run, by whoever reads
+ * what it reports.
  */
-export function createProgressWriter({ together, alone }: WriterPools): ProgressWriter {
+export function createProgressWriter(options: WriterOptions): ProgressWriter {
+  const { alone } = options
   const waiting = new Set<Line>()
-  const busy = new Set<Database>()
+  const connections = takeTurns(options, begin)
 
   async function writeAll(sql: Database): Promise<void> {
     while (waiting.size > 0) {
       const { shares, large } = takeShares(waiting)
       for (const line of large) startAlone(line)
-      if (shares.length > 0) await writeShares(sql, shares)
+      const tookMs = await connections.time(sql, () => writeShares(sql, shares))
+      if (waiting.size > 0) await sleep(Math.min(tookMs, REST_MS_MAX))
     }
-    busy.delete(sql)
+    connections.release(sql)
+  }
+
+  function begin(): void {
+    const sql = waiting.size > 0 ? connections.take() : undefined
+    // What is reported in one turn of the event loop shares a commit.
+    if (sql) setImmediate(() => void writeAll(sql))
   }
 
   async function writeShares(sql: Database, shares: readonly Share[]): Promise<void> {
+    if (shares.length === 0) return
     for (const { line } of shares) line.isHeld = true
     const passed = await writeTogether(sql, shares)
     for (const { line } of shares) {
@@ -126,11 +143,7 @@ export function createProgressWriter({ together, alone }: WriterPools): Progress
     if (line.isHeld) return
     if (line.isRefused) return startAlone(line)
     waiting.add(line)
-    const sql = together.find((each) => !busy.has(each))
-    if (!sql) return
-    busy.add(sql)
-    // What is reported in one turn of the event loop shares a commit.
-    setImmediate(() => void writeAll(sql))
+    begin()
   }
 
   return {
@@ -145,6 +158,32 @@ export function createProgressWriter({ together, alone }: WriterPools): Progress
             schedule(line)
           }),
       }
+    },
+  }
+}
+
+/** Gives out one connection at a time, and the next one while the commits on those are slow. */
+function takeTurns({ together, slowMs = 30 }: WriterOptions, onSlow: () => void) {
+  const taken = new Set<Database>()
+  const slow = new Set<Database>()
+  return {
+    take(): Database | undefined {
+      const sql = taken.size > slow.size ? undefined : together.find((each) => !taken.has(each))
+      if (sql) taken.add(sql)
+      return sql
+    },
+    release: (sql: Database): void => void taken.delete(sql),
+    /** Returns the milliseconds that a commit took. */
+    async time(sql: Database, commit: () => Promise<void>): Promise<number> {
+      const began = performance.now()
+      const timer = setTimeout(() => {
+        slow.add(sql)
+        onSlow()
+      }, slowMs)
+      await commit()
+      clearTimeout(timer)
+      slow.delete(sql)
+      return performance.now() - began
     },
   }
 }

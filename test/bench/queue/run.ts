@@ -81,7 +81,7 @@ async function sizeOf({ sql }: QueueStage): Promise<number> {
   return row.bytes
 }
 
-/** Deletes all runs, and what is left of them in tables and indexes: no round slows the next one. */
+/** Deletes all runs and vacuums what is left of them, so that no round slows the next one. */
 async function empty({ sql }: QueueStage): Promise<void> {
   await sql`delete from executions`
   await sql`vacuum (analyze)`

@@ -105,6 +105,26 @@ describe('the writer of what runs report', () => {
     expect((await loadJournal(platform.sql, run.id)).steps).toMatchObject([{ result: 1 }])
   })
 
+  it('commits what is reported during a commit after it, on the same connection', async () => {
+    let spares = 0
+    const spare = connectDatabase(parseAddress(platform.url), {
+      name: 'spare',
+      onSocket: () => (spares += 1),
+    })
+    const together = [platform.sql, spare]
+    const writer = createProgressWriter({ together, alone: platform.sql, slowMs: 60_000 })
+    const [first, ...others] = await takeMany(3)
+    if (!first) throw new Error('nothing was taken')
+    const written = [writer.open(first).write(noted(0), signal)]
+    for (const run of others) {
+      await new Promise(setImmediate)
+      written.push(writer.open(run).write(noted(0), signal))
+    }
+    expect(await Promise.all(written)).toEqual([WRITTEN, WRITTEN, WRITTEN])
+    expect(spares).toBe(0)
+    await spare.end()
+  })
+
   it('refuses the part of a run that was lost, and commits the others', async () => {
     const writer = openWriter()
     const [lost, kept] = await takeMany(2)
