@@ -1,6 +1,13 @@
+import {
+  ANNOUNCED_MS,
+  announceRuns,
+  forgetFollowedRuns,
+  RUN_CHANGED,
+} from '../../../platform/runs/followed-runs.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { createBell } from '../../../shared/bell.ts'
 import type { Bell } from '../../../shared/bell.ts'
+import { toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { listen } from '../../../shared/postgres/listen.ts'
 
@@ -9,13 +16,18 @@ const FOLLOWERS_MAX = 500
 const FOLLOWERS_OF_CALLER_MAX = 50
 /** For a connection to the database that broke without anybody noticing. */
 const LOOK_ANYWAY_MS = 60_000
+/** For a run whose changes cannot be announced. */
+const UNHEARD_MS = 1000
 
 /** What a follower waits for: any event, or a change of the run's status. */
 export type RunChange = 'event' | 'status'
 
 /** A call that follows a run. */
 export interface Follower {
-  /** Resolves at the next change since the last wait, after the time, or at an abort. */
+  /**
+   * Resolves at the next change since the last wait, after the time, or at an abort; and once
+   * changes are announced, because there may have been some before.
+   */
   changed(timeoutMs: number, signal: AbortSignal): Promise<void>
   /** The process stops: there will be no more changes. */
   isStopping(): boolean
@@ -46,6 +58,15 @@ interface Waiting {
   readonly bell: Bell
 }
 
+/** A run that calls of this process follow. */
+interface Followed {
+  readonly waiting: Set<Waiting>
+  /** Whether the database announces its changes; it is asked to with the first wait. */
+  announced: 'no' | 'soon' | 'yes'
+}
+
+const ring = ({ waiting }: Followed): void => waiting.forEach(({ bell }) => bell.ring())
+
 interface WatchDeps {
   readonly sql: Database
   readonly log: Log
@@ -58,18 +79,15 @@ interface WatchDeps {
  * first follower on.
  */
 export function createRunWatch({ sql, log, stopping }: WatchDeps): RunWatch {
-  const waiting = new Map<string, Set<Waiting>>()
+  const followed = new Map<string, Followed>()
   const count = createCount()
+  const announcer = createAnnouncer({ sql, log }, followed)
   let isListening = false
   const isStopping = (): boolean => stopping?.aborted === true
 
-  function wakeAll(): void {
-    for (const ofRun of waiting.values()) for (const { bell } of ofRun) bell.ring()
-  }
-
   function hear(payload: string): void {
     const [runId = '', change] = payload.split(' ')
-    for (const each of waiting.get(runId) ?? []) {
+    for (const each of followed.get(runId)?.waiting ?? []) {
       if (change === 'status' || each.change === 'event') each.bell.ring()
     }
   }
@@ -77,10 +95,13 @@ export function createRunWatch({ sql, log, stopping }: WatchDeps): RunWatch {
   function beginToListen(): void {
     if (isListening || isStopping()) return
     isListening = true
-    const stop = listen(sql, { channel: 'run_changed', hear, onOpen: wakeAll, log })
+    const onOpen = (): void => announcer.reopen()
+    const stop = listen(sql, { channel: RUN_CHANGED, hear, onOpen, log })
+    const timer = setInterval(() => void announcer.again(), ANNOUNCED_MS / 3).unref()
     stopping?.addEventListener('abort', () => {
+      clearInterval(timer)
       stop()
-      wakeAll()
+      for (const run of followed.values()) ring(run)
     })
   }
 
@@ -90,20 +111,74 @@ export function createRunWatch({ sql, log, stopping }: WatchDeps): RunWatch {
       if (refused) return refused
       beginToListen()
       const entry = { change, bell: createBell() }
-      const ofRun = waiting.get(runId) ?? new Set()
-      waiting.set(runId, ofRun.add(entry))
+      const run: Followed = followed.get(runId) ?? { waiting: new Set(), announced: 'no' }
+      run.waiting.add(entry)
+      followed.set(runId, run)
       count.add(caller)
       return {
         isStopping,
         async changed(timeoutMs, signal) {
-          if (!isStopping()) await entry.bell.wait(Math.min(timeoutMs, LOOK_ANYWAY_MS), signal)
+          if (isStopping()) return
+          if (run.announced === 'no') void announcer.begin(runId, run)
+          const longestMs = run.announced === 'yes' ? LOOK_ANYWAY_MS : UNHEARD_MS
+          await entry.bell.wait(Math.min(timeoutMs, longestMs), signal)
         },
         leave() {
-          if (!ofRun.delete(entry)) return
+          if (!run.waiting.delete(entry)) return
           count.remove(caller)
-          if (ofRun.size === 0) waiting.delete(runId)
+          if (run.waiting.size === 0) followed.delete(runId)
         },
       }
+    },
+  }
+}
+
+/** Has the database announce the changes of followed runs. What it returns never raises. */
+function createAnnouncer(
+  { sql, log }: Pick<WatchDeps, 'sql' | 'log'>,
+  followed: ReadonlyMap<string, Followed>,
+) {
+  /** Changes may have gone unheard since the last announcement. */
+  let isDoubtful = false
+
+  const warn = (thrown: unknown): void =>
+    log.warn({ reason: toError(thrown).message }, 'changes of runs are not announced; polling')
+
+  async function again(): Promise<void> {
+    const runs = [...followed].filter(([, { announced }]) => announced === 'yes')
+    try {
+      if (runs.length > 0)
+        await announceRuns(
+          sql,
+          runs.map(([id]) => id),
+        )
+      await forgetFollowedRuns(sql)
+      if (isDoubtful) for (const [, run] of runs) ring(run)
+      isDoubtful = false
+    } catch (thrown) {
+      isDoubtful = true
+      warn(thrown)
+    }
+  }
+
+  return {
+    async begin(runId: string, run: Followed): Promise<void> {
+      run.announced = 'soon'
+      try {
+        await announceRuns(sql, [runId])
+        run.announced = 'yes'
+        ring(run)
+      } catch (thrown) {
+        run.announced = 'no'
+        warn(thrown)
+      }
+    },
+    again,
+    /** The connection that listens was opened again, perhaps after a crash of the server. */
+    reopen(): void {
+      for (const run of followed.values()) ring(run)
+      isDoubtful = true
+      void again()
     },
   }
 }

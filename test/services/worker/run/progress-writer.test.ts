@@ -222,7 +222,7 @@ describe('the writer of what runs report', () => {
       await recordTogether(tx, [{ lease: run, entries }])
       return tx`
         select relname from pg_stat_xact_user_tables
-        where seq_scan > 0 and relname ~ '^(executions|run_|webhooks)'`
+        where seq_scan > 0 and relname ~ '^(executions|followed_|run_|webhooks)'`
     })
     expect(read).toEqual([])
     expect(await textsOf(run)).toEqual(['x'])
