@@ -68,7 +68,7 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
 /** Every insert calls workers; each look says when to look next. Covers a lost notification. */
 const POLL_MS = 10_000
 /** Little beside what a run takes that calls a model. */
-const GATHER_MS = 10
+const GATHER_MS = 25
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
