@@ -82,8 +82,9 @@ async function write(
           error jsonb, result text, has_payload boolean, request_sha256 text, request text)
         on s.lease = o.lease),
     noted as (
-      insert into execution_events (execution_id, attempt, position, event)
-      select o.id, o.attempt, e.position, e.event
+      -- A trigger numbers them: 0 says that their runs are locked.
+      insert into execution_events (execution_id, attempt, position, event, number)
+      select o.id, o.attempt, e.position, e.event, 0
       from owned o join json_to_recordset(${events}::text::json)
         as e (lease uuid, position int, event jsonb) on e.lease = o.lease
       order by o.id, e.position
