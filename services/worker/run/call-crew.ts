@@ -18,6 +18,9 @@ const REPLACED_DELAY_SECONDS = 2
 /** The time for a crew that answers too late, before the run is offered to it again. */
 const SLOW_DELAY_SECONDS = 30
 
+/** Without a reason, each abort makes an error of its own. */
+const ENDED = new Error('the call has ended')
+
 /** An event that a worker keeps: all but heartbeats, and texts that are still being written. */
 export type KeptEvent = Exclude<CrewEvent, TextDelta> | OtherEvent
 
@@ -58,7 +61,7 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
   try {
     return await follow(call, stream)
   } finally {
-    ended.abort()
+    ended.abort(ENDED)
     call.pause.removeEventListener('abort', stop)
     stream.close()
   }

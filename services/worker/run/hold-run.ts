@@ -3,7 +3,6 @@ import type { LeasedRun } from '../../platform/runs/run-queue.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { DRAINED } from './ending.ts'
 import type { Ending } from './ending.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { deadline } from '../../shared/deadline.ts'
 
 interface LeaseKeeping {
@@ -88,29 +87,25 @@ export function holdRun(
 /** Renews a lease until it is stopped. Returns the stop. */
 export function keepLease(keeping: LeaseKeeping): () => void {
   const { renew, everyMs, leaseMs, retryMs = 1000, onLost } = keeping
-  const stopped = new AbortController()
-  const { signal } = stopped
+  const limit = { name: 'lease', timeoutMs: leaseMs / 6 }
   // Given up a little early: by the time another worker may take the run, this one has let go of
   // it.
   const giveUpMs = leaseMs - leaseMs / 6
+  let renewedAt = performance.now()
+  let isStopped = false
+  let timer: NodeJS.Timeout | undefined
+  const keepIn = (ms: number): void => void (timer = setTimeout(() => void keep(), ms))
   async function keep(): Promise<void> {
-    let renewedAt = performance.now()
-    let waitMs = everyMs
-    while (!signal.aborted) {
-      await sleep(waitMs, undefined, { signal })
-      const startedAt = performance.now()
-      try {
-        const isOurs = await deadline({ name: 'lease', timeoutMs: leaseMs / 6, signal }, renew)
-        if (!isOurs) return onLost()
-        renewedAt = startedAt
-        waitMs = everyMs
-      } catch {
-        if (performance.now() - renewedAt >= giveUpMs) return onLost()
-        waitMs = retryMs
-      }
-    }
+    const startedAt = performance.now()
+    const isOurs = await deadline(limit, renew).catch(() => undefined)
+    if (isStopped) return
+    if (isOurs) renewedAt = startedAt
+    if (isOurs === false || performance.now() - renewedAt >= giveUpMs) onLost()
+    else keepIn(isOurs ? everyMs : retryMs)
   }
-  // Only the stop itself raises here.
-  keep().catch(() => {})
-  return () => stopped.abort()
+  keepIn(everyMs)
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
+  }
 }

@@ -200,20 +200,10 @@ async function send(
   token: string,
   kickoff: { readonly document: string; readonly keepAliveMs: number | undefined },
 ): Promise<LineAnswer> {
-  const cut = new AbortController()
-  const post = {
-    url: new URL(`${url.replace(/\/+$/, '')}/kickoff`),
-    token,
-    pool,
-    ...kickoff,
-    signal: AbortSignal.any([signal, cut.signal]),
-  }
+  const post = { url: new URL(`${url.replace(/\/+$/, '')}/kickoff`), token, pool, ...kickoff }
   const isLong = kickoff.document.length > LONG_CHARACTERS
   const limit = { name: 'crew', timeoutMs: isLong ? LONG_ANSWER_MS : ANSWER_MS, signal }
-  return deadline(limit, () => postLines(post)).catch((thrown: unknown) => {
-    cut.abort()
-    throw thrown
-  })
+  return deadline(limit, (stop) => postLines({ ...post, signal: stop }))
 }
 
 async function classify(call: CrewCall, answer: LineAnswer, isJournaled: boolean): Promise<Answer> {
