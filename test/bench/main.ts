@@ -22,7 +22,7 @@ test/bench/README.md has the method.
                    search them
   pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
                    behind it keeps the data for the next time
-  queue            runs a second with 1, 10 and 50 workers, and what a run costs
+  queue [WORKERS…] runs a second with 1, 10 and 50 workers, or with so many, and what a run costs
   take [DIR]       what it costs a worker to take runs, from 20 to 10,000 automations and 1,000 to
                    1,000,000 waiting runs; and with the queue of another checkout, in turns
   journal          the time between two steps of a run, with its journal, with a budget, and
@@ -60,7 +60,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   reads: async () => (await import('./reads/run.ts')).run(),
   search: async (calls) => (await import('./search/run.ts')).run(calls),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
-  queue: async () => (await import('./queue/run.ts')).run(),
+  queue: async (...workers) => (await import('./queue/run.ts')).run(workers),
   take: async (directory) => (await import('./take/run.ts')).run(directory),
   rollback: async () => (await import('./rollback/run.ts')).run(),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),

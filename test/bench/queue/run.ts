@@ -8,10 +8,10 @@ import type { Contender } from './contenders.ts'
 import { end, openQueueStage } from './stage.ts'
 import type { QueueStage } from './stage.ts'
 
-const WORKERS = [1, 10, 50]
+const WORKERS = ['1', '10', '50']
 const BACKLOG = 2000
-const ROUNDS = 5
-const WARM_UPS = 2
+const ROUNDS = 7
+const WARM_UPS = 5
 const TRICKLE = 200
 /** Of the trickle: so that a machine with two cores is far from its limit. */
 const KICKOFFS_A_SECOND = 20
@@ -157,16 +157,16 @@ const HEAD = [
   'p99 ms',
 ]
 
-/** Measures what the queue gives to 1, 10 and 50 workers, beside others that queue work. */
-export async function run(): Promise<void> {
+/** Measures what the queue gives to 1, 10 and 50 workers, or so many, beside other queues. */
+export async function run(workers: readonly string[]): Promise<void> {
   const stage = await openQueueStage()
   const contenders = await startContenders(stage.server.url)
   const names = contenders.map(({ name }) => name)
   const head = [...HEAD, ...names.flatMap((name) => [`${name}/s`, `x ${name}`])]
   const rows: string[][] = []
   try {
-    for (const count of WORKERS) {
-      rows.push(describe(await measure(stage, contenders, count), names))
+    for (const count of workers.length > 0 ? workers : WORKERS) {
+      rows.push(describe(await measure(stage, contenders, Number(count)), names))
       console.log(toTable(head, rows))
     }
   } finally {

@@ -9,6 +9,7 @@ import {
   renewLease,
   takeRuns,
 } from '../../../../services/platform/runs/run-queue.ts'
+import { readEvents } from '../../../../services/platform/runs/run-events.ts'
 import { recordProgress } from '../../../../services/platform/runs/record-progress.ts'
 import type { Queryable } from '../../../../services/shared/postgres/database.ts'
 import { recordEvent } from '../../../support/record-event.ts'
@@ -218,6 +219,37 @@ describe('the queue of runs', () => {
       [1, 'crew_started'],
       [2, 'crew_started'],
       [2, 'task_started'],
+    ])
+  })
+
+  it('numbers events without gaps, whoever writes beside its worker', async () => {
+    await at.enqueue()
+    const run = await at.takeOne()
+    const note = (...positions: number[]) => {
+      const events = positions.map((position) => ({ position, event: { type: 'noted' } }))
+      return recordProgress(at.sql, run, { events, steps: [] })
+    }
+    await note(0, 1)
+    const written = await at.sql.begin(async (tx) => {
+      // As the programs of the release before, and whoever answers a step.
+      await tx`
+        insert into execution_events (execution_id, attempt, position, event)
+        values (${run.id}, ${run.attempt}, 9, '{"type": "answered"}')`
+      const waiting = note(0, 1, 2, 3)
+      const blocked = () => at.sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      await expect.poll(async () => (await blocked()).count).toBe(1)
+      return { waiting }
+    })
+    expect(await written.waiting).toBe(true)
+    const { events } = await readEvents(at.sql, run.id, { after: 0, limit: 10 })
+    expect(events.map(({ number, event }) => `${number} ${event.type}`)).toEqual([
+      '1 noted',
+      '2 noted',
+      '3 answered',
+      '4 noted',
+      '5 noted',
     ])
   })
 
