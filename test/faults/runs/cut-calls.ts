@@ -12,7 +12,8 @@ export interface CutCalls {
  * Lets the database note the calls that are in flight when an attempt loses its lease, whoever ends
  * it and why: on a slow machine leases run out without any fault. It does so while it has the run's
  * row, which each commit of a worker locks, so that no call can start or finish meanwhile. What an
- * attempt began after its crew was told to end was not called: those attempts are handed over.
+ * attempt began after its crew was told to end was not called: those attempts are handed over. An
+ * attempt that was put back before it began does not count: the next one has its number.
  */
 export async function noteCutCalls(sql: Database): Promise<void> {
   await sql.unsafe(`
@@ -39,7 +40,7 @@ export async function noteCutCalls(sql: Database): Promise<void> {
     end $$;
     create trigger note_cut_calls after update of lease_id on executions for each row
       when (old.lease_id is not null and new.lease_id is distinct from old.lease_id
-        and new.status in ('queued', 'running'))
+        and new.status in ('queued', 'running') and new.attempt = old.attempt)
       execute function note_cut_calls()`)
 }
 
