@@ -66,10 +66,10 @@ export const RECORDED: Ratios = {
   runSeconds: assumed(30),
   // "The queue of runs", "The automation API": 1.1 ms for a kickoff, ten looks at the status.
   runInWeb: bench(6.2e-3),
-  // "The queue of runs": 2.1 ms with one worker.
-  runInWorker: bench(2.5e-3),
-  // 1.8 ms and 2.6 with one and ten workers, 0.5 for the kickoff, and ten looks at the status.
-  runInPostgres: bench(4.7e-3),
+  // "The queue of runs": 1.4 ms with one worker.
+  runInWorker: bench(1.6e-3),
+  // 1.3 ms and 2.0 with one and ten workers, 0.5 for the kickoff, and ten looks at the status.
+  runInPostgres: bench(4.1e-3),
 }
 
 /** What was seen of the ratios on an installation. */
