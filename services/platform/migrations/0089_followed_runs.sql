@@ -9,29 +9,6 @@ create unlogged table followed_runs (
   until timestamptz not null
 );
 
--- As before, for runs that somebody follows.
-create or replace function tell_execution_events() returns trigger language plpgsql as $$
-declare
-  told record;
-begin
-  perform pg_notify('run_changed', f.run_id || ' event')
-    from (select distinct execution_id from written) runs cross join lateral (
-      select run_id from followed_runs
-      where run_id = runs.execution_id and until > now() offset 0) f;
-  for told in
-    select e.run, w.event, w.number, w.attempt, w.recorded_at
-    from written w cross join lateral (
-      select x as run, x.deployment_id from executions x where id = w.execution_id offset 0) e
-    where exists (
-      select from webhooks h where h.deployment_id = e.deployment_id and h.run_id is null)
-    order by w.execution_id, w.number
-  loop
-    perform tell_webhooks(told.run, told.event,
-      jsonb_build_object('number', told.number, 'attempt', told.attempt), told.recorded_at);
-  end loop;
-  return null;
-end $$;
-
 -- As before; who hears of it is looked up at once, as for most runs nobody does.
 create or replace function tell_execution_status() returns trigger language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$

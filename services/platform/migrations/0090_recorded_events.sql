@@ -1,4 +1,5 @@
--- What the triggers of events do for each of them, done once for a statement.
+-- What the triggers of events do for each of them, done once for a statement; changes are announced
+-- of followed runs alone.
 
 set local lock_timeout = '2s';
 

@@ -145,15 +145,11 @@ function createAnnouncer(
     log.warn({ reason: toError(thrown).message }, 'changes of runs are not announced; polling')
 
   async function again(): Promise<void> {
-    const runs = [...followed].filter(([, { announced }]) => announced === 'yes')
+    const runs = new Map([...followed].filter(([, { announced }]) => announced === 'yes'))
     try {
-      if (runs.length > 0)
-        await announceRuns(
-          sql,
-          runs.map(([id]) => id),
-        )
+      if (runs.size > 0) await announceRuns(sql, [...runs.keys()])
       await forgetFollowedRuns(sql)
-      if (isDoubtful) for (const [, run] of runs) ring(run)
+      if (isDoubtful) for (const run of runs.values()) ring(run)
       isDoubtful = false
     } catch (thrown) {
       isDoubtful = true
