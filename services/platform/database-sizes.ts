@@ -17,7 +17,7 @@ export async function recordDatabaseSize(sql: Queryable): Promise<void> {
 /** How large the main database is and was, in bytes, and what else is on its server. */
 interface DatabaseSizes {
   readonly bytes: number
-  /** Of the other databases that this user may enter, and the log of the server at its largest. */
+  /** Of what else is in its tablespace, and the log of the server at its largest. */
   readonly otherBytes: number
   /** Of each day before today, the oldest first; a day without a record is as the one before. */
   readonly days: readonly number[]
@@ -30,8 +30,9 @@ export async function readDatabaseSizes(sql: Queryable): Promise<DatabaseSizes> 
       select day, bytes from database_sizes where day < (now() at time zone 'UTC')::date
     )
     select pg_database_size(current_database())::float8 as bytes,
-      (select coalesce(sum(pg_database_size(oid)), 0) from pg_database
-        where datname <> current_database() and has_database_privilege(oid, 'connect'))::float8
+      -- not the sum of pg_database_size, which fails if one of them is dropped meanwhile
+      (select greatest(pg_tablespace_size(dattablespace) - pg_database_size(oid), 0)
+        from pg_database where datname = current_database())::float8
         -- as much again while a checkpoint is late
         + 2 * pg_size_bytes(current_setting('max_wal_size'))::float8 as other_bytes,
       (select coalesce(json_agg(

@@ -68,7 +68,9 @@ describe('migrate', () => {
       await tx`set local deadlock_timeout = '1min'`
       await tx`lock table second`
       const again = migrate(sql, folder, log)
-      const waiting = () => sql`select from pg_locks where not granted`
+      const waiting = () => sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
       await expect.poll(async () => (await waiting()).length, { interval: 10 }).toBe(1)
       await tx`lock table first`
       return { again }

@@ -9,6 +9,7 @@ import {
   readDatabaseSizes,
   recordDatabaseSize,
 } from '../../../../services/platform/database-sizes.ts'
+import { createDatabase } from '../../../support/postgres.ts'
 import { useInstallation } from './support/installation.ts'
 import { resultOf, warningsOf } from './support/web.ts'
 
@@ -102,6 +103,18 @@ describe('the disk of the main database', () => {
     expect(result.status).toBe('ok')
     const wanted = { code: 'db_storage_ends_soon', message: expect.stringContaining(`${message}`) }
     expect(warningsOf(result)).toEqual(message && [expect.objectContaining(wanted)])
+  })
+
+  it('is read while another database of the server is dropped', async () => {
+    const other = await createDatabase()
+    const sizes = await installation.sql.begin('isolation level repeatable read', async (tx) => {
+      // What the transaction sees of the server from here on.
+      await tx`select from pg_database limit 1`
+      await other.drop()
+      return readDatabaseSizes(tx)
+    })
+    expect(sizes.bytes).toBeGreaterThan(2 ** 20)
+    expect(sizes.otherBytes).toBeGreaterThan(0)
   })
 
   it('is left out where it cannot be read, as by an older schema', async () => {

@@ -85,6 +85,7 @@ export const DATABASE_CASES = {
         async follow() {
           await sql`
             select pg_terminate_backend(pid) from pg_locks
+            join pg_database on pg_database.oid = database and datname = current_database()
             where relation = 'projects'::regclass and mode = 'AccessExclusiveLock' and granted`
           await holder.ended
           return options()
