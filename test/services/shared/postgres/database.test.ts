@@ -72,6 +72,16 @@ describe('connectDatabase', () => {
     await sql.end()
   })
 
+  it('runs a statement where the last one ran, whose plans are kept there', async () => {
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 3 })
+    const which = () => sql<[{ pid: number }]>`select pg_backend_pid() as pid, pg_sleep(0)`
+    await Promise.all([which(), which(), which()])
+    const pids: number[] = []
+    for (let count = 0; count < 4; count += 1) pids.push((await which())[0].pid)
+    expect(new Set(pids).size).toBe(1)
+    await sql.end()
+  })
+
   it('ends a statement that outlasts its time', async () => {
     const sql = connectDatabase(parseAddress(database.url), {
       name: 'test',
