@@ -15,7 +15,7 @@ export const UNAVAILABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** Where a crew is asked. */
 interface Asked {
   readonly url: string
-  readonly signal: AbortSignal
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -39,17 +39,40 @@ export async function listCapabilities({ url, signal }: Asked): Promise<readonly
 /** Asks crews what they can do. */
 export type Describe = typeof listCapabilities
 
-/** Creates the one that asks each crew once a second at the most. */
+/** A crew that was asked, what it said, and for how long that is known. */
+interface Known {
+  readonly asked: Promise<readonly string[]>
+  said?: readonly string[]
+  until: number
+}
+
+/**
+ * Creates the one that asks each crew once a second at the most: runs that begin together share an
+ * answer, and one that ends does not take it from the others.
+ */
 export function createDescribe(now = () => performance.now()): Describe {
-  const known = new Map<string, { capabilities: readonly string[]; until: number }>()
-  return async (asked) => {
-    const found = known.get(asked.url)
-    if (found && now() < found.until) return found.capabilities
-    const capabilities = await listCapabilities(asked)
+  const known = new Map<string, Known>()
+
+  function ask(url: string): Known {
+    const asking: Known = { asked: listCapabilities({ url }), until: now() + KNOWN_MS }
+    const forget = (): void => {
+      if (known.get(url) === asking) known.delete(url)
+    }
+    asking.asked.then((said) => {
+      asking.said = said
+      asking.until = now() + KNOWN_MS
+      // One that says nothing may only have started.
+      if (said.length === 0) forget()
+    }, forget)
     if (known.size >= CREWS_MAX) known.clear()
-    // One that says nothing may only have started.
-    if (capabilities.length > 0) known.set(asked.url, { capabilities, until: now() + KNOWN_MS })
-    return capabilities
+    known.set(url, asking)
+    return asking
+  }
+
+  return async ({ url, signal }) => {
+    const found = known.get(url)
+    const { said, asked } = found && now() < found.until ? found : ask(url)
+    return said ?? deadline({ name: 'crew', timeoutMs: ANSWER_MS, signal }, () => asked)
   }
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { createLlmConnection } from '../../../../services/platform/connections/llm-connections.ts'
@@ -42,6 +43,26 @@ describe('what crews can do', () => {
     expect(asked).toBe(2)
     await ask({ url, signal })
     expect(asked).toBe(3)
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('is asked once for all that begin together, also where one of them ends', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ask = createDescribe()
+    const ended = new AbortController()
+    const requested = once(server, 'request')
+    const asking = [ended.signal, new AbortController().signal].map((signal) =>
+      ask({ url, signal }),
+    )
+    const [, response] = (await requested) as [unknown, ServerResponse]
+    // Another request would get no answer.
+    ended.abort(new Error('the run was stopped'))
+    await expect(asking[0]).rejects.toThrow('the run was stopped')
+    response.end(JSON.stringify({ contract: 2, name: 'Crew', capabilities: ['journal'] }))
+    expect(await asking[1]).toEqual(['journal'])
     server.closeAllConnections()
     server.close()
   })
