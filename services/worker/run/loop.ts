@@ -18,6 +18,8 @@ const PACE_MS = 10
 const JITTER_MS = 2
 /** So much later a second worker looks for the same work: the first has it then, if it lives. */
 const SECOND_MS = 20
+/** Places are gathered for so many times as long as the last look took. */
+const GATHER_LOOKS = 8
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
@@ -33,7 +35,8 @@ export interface LoopDeps<Work> {
   readonly pollMs?: number | undefined
   /**
    * The time for which places that become free wait for others, up to a half of all, while there is
-   * more work than places: one look fills them all. @default 0
+   * more work than places: one look fills them all. Up to eight times as long where looks are slow.
+   * @default 0
    */
   readonly gatherMs?: number
   readonly log: Log
@@ -125,6 +128,7 @@ function watchPlaces<Work>(bell: Bell, running: ReadonlySet<unknown>, deps: Loop
   const { concurrency, gatherMs = 0 } = deps
   /** The last look found work for all places. */
   let hasMore = false
+  let lookMs = 0
   let gathering: NodeJS.Timeout | undefined
   let answering: NodeJS.Timeout | undefined
   /** The next look is for a call that no other worker may have heard. */
@@ -155,14 +159,16 @@ function watchPlaces<Work>(bell: Bell, running: ReadonlySet<unknown>, deps: Loop
     look: () => {
       const wasCalled = isCalled
       isCalled = false
+      const began = performance.now()
       return (isFull: boolean): void => {
         hasMore = isFull
+        lookMs = performance.now() - began
         if (wasCalled && isFull) void passOn(deps)
       }
     },
     freed: (): void => {
       if (!hasMore || running.size <= concurrency / 2) ring()
-      else gathering ??= setTimeout(ring, gatherMs)
+      else gathering ??= setTimeout(ring, gatherMsAfter(lookMs, gatherMs))
     },
     wake: () => wake(),
     call: (which: string): void => {
@@ -181,6 +187,10 @@ async function passOn<Work>({ passOn, log }: LoopDeps<Work>): Promise<void> {
     log.warn({ reason: toError(thrown).message }, 'a call to the queue could not be passed on')
   })
 }
+
+/** The busier the database is, the slower is a look, and the more places it is to fill. */
+export const gatherMsAfter = (lookMs: number, gatherMs: number): number =>
+  Math.max(gatherMs, Math.min(lookMs, gatherMs) * GATHER_LOOKS)
 
 function createSignals(concurrency: number) {
   const pause = new AbortController()

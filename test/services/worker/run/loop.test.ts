@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { LeasedRun } from '../../../../services/platform/runs/run-queue.ts'
 import { createMetrics } from '../../../../services/shared/http/metrics.ts'
 import { createApp } from '../../../../services/worker/app.ts'
-import { startLoop } from '../../../../services/worker/run/loop.ts'
+import { gatherMsAfter, startLoop } from '../../../../services/worker/run/loop.ts'
 import type { LoopDeps } from '../../../../services/worker/run/loop.ts'
 import { definition } from '../../../support/crew.ts'
 import { silent } from '../harness.ts'
@@ -100,6 +100,12 @@ describe('the loop of a worker', () => {
     await expect.poll(() => limits.at(-1)).toBe(3)
     ends[3]?.()
     await loop.stop(1000)
+  })
+
+  it('lets places wait for each other for longer while looks are slow, within a bound', () => {
+    const gathered = [0, 1, 10, 25, 5000].map((lookMs) => gatherMsAfter(lookMs, 25))
+    expect(gathered).toEqual([25, 25, 80, 200, 200])
+    expect(gatherMsAfter(5000, 0)).toBe(0)
   })
 
   it('looks again when it was told that there will be something', async () => {
