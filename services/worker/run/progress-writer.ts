@@ -37,6 +37,8 @@ interface Line {
   readonly parts: Part[]
   /** Some of it is written at this moment: what follows waits for that. */
   isHeld: boolean
+  /** The last commit passed it. */
+  isPassed: boolean
   /** The database refused some of it: each part has a commit of its own from then on. */
   isRefused: boolean
 }
@@ -126,10 +128,10 @@ export function createProgressWriter(options: WriterOptions): ProgressWriter {
   async function writeShares(sql: Database, shares: readonly Share[]): Promise<void> {
     if (shares.length === 0) return
     for (const { line } of shares) line.isHeld = true
-    const passed = await writeTogether(sql, shares)
+    const apart = await writeTogether(sql, shares)
     for (const { line } of shares) {
       line.isHeld = false
-      if (passed.has(line)) startAlone(line)
+      if (apart.has(line)) startAlone(line)
       else if (line.parts.length > 0) waiting.add(line)
     }
   }
@@ -148,7 +150,7 @@ export function createProgressWriter(options: WriterOptions): ProgressWriter {
 
   return {
     open(lease) {
-      const line: Line = { lease, parts: [], isHeld: false, isRefused: false }
+      const line: Line = { lease, parts: [], isHeld: false, isPassed: false, isRefused: false }
       return {
         write: (given, signal) =>
           new Promise((resolve, reject) => {
@@ -197,8 +199,11 @@ async function writeTogether(sql: Database, shares: readonly Share[]): Promise<S
     const runs = shares.map(({ line, count }) => toRun(line, count))
     const limit = { name: 'The database', timeoutMs: COMMIT_MS }
     const states = await deadline(limit, () => recordTogether(sql, runs))
-    const passed = shares.filter((share, index) => !settle(share, states[index]))
-    return new Set(passed.map(({ line }) => line))
+    const passed = new Set(shares.filter((share, index) => !settle(share, states[index])))
+    // A take of another worker that came too late for a run locks it until it commits.
+    const passedTwice = shares.filter((share) => passed.has(share) && share.line.isPassed)
+    for (const share of shares) share.line.isPassed = passed.has(share) && !share.line.isPassed
+    return new Set(passedTwice.map(({ line }) => line))
   } catch (thrown) {
     const lines = shares.map(({ line }) => line)
     if (isRefused(thrown)) return new Set(lines)

@@ -188,6 +188,27 @@ describe('the writer of what runs report', () => {
     expect(await textsOf(held)).toEqual(['x', 'y'])
   })
 
+  it('has a run that was locked for a moment in the next commit, and not apart', async () => {
+    const address = parseAddress(platform.url)
+    const own = connectDatabase(address, { name: 'journal', max: 1 })
+    const nowhere = connectDatabase({ ...address, database: 'none' }, { name: 'alone' })
+    const writer = createProgressWriter({ together: [own], alone: nowhere })
+    const [held, free] = await takeMany(2)
+    if (!held || !free) throw new Error('nothing was taken')
+    const waiting = await platform.sql.begin(async (tx) => {
+      await tx`select from executions where id = ${held.id} for update`
+      const written = writer.open(held).write(noted(0, 'x'), signal)
+      expect(await writer.open(free).write(noted(0, 'z'), signal)).toEqual(WRITTEN)
+      // The next commit is on the same connection, behind this.
+      const unlocked = own`select from executions where id = ${held.id} for update`.execute()
+      return { written, unlocked }
+    })
+    await waiting.unlocked
+    expect(await waiting.written).toEqual(WRITTEN)
+    expect(await textsOf(held)).toEqual(['x'])
+    await Promise.all([own.end(), nowhere.end()])
+  })
+
   it('commits other runs while a commit takes long', async () => {
     const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
     const writer = openWriter([platform.sql, own])
