@@ -85,7 +85,7 @@ const ALIGNMENT = 64
 const aligned = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT
 
 /** Bytes at the beginning of the block that belong to the transcoder. */
-export const RESERVED_FOR_ROWS = 131_008
+export const RESERVED_FOR_ROWS = 131_328
 /** Bytes there that are never handed out: behind the transcoder's are those of the rewriter. */
 export const RESERVED_BYTES = RESERVED_FOR_ROWS + 20_480
 /** Bytes behind the last buffer: texts are read in blocks, also beyond their ends. */

@@ -7,6 +7,7 @@ import {
 } from '../conventions/columns.ts'
 import type { PromotedColumn, Source } from '../conventions/promoted-column.ts'
 import { OPERATION_KINDS } from '../conventions/kinds.ts'
+import { LEFT_OUT_KEYS } from '../conventions/left-out-keys.ts'
 import { MAX_PROMOTED_COLUMNS, MAX_PROMOTED_KEYS } from './limits.ts'
 import type { WriteText } from './table-texts.ts'
 
@@ -22,6 +23,8 @@ export interface PromotedTable {
   setWorkflow(size: number, from: number, to: number): void
   /** Adds the key of `size` bytes that was written last; lower ranks win. */
   addKey(size: number, column: number, rank: number, isJson: number): void
+  /** The code of the key that was added last, for rows whose attributes go without it. */
+  setCode(code: number): void
   /** The column of OpenLLMetry's entity for spans of this kind. */
   setEntityColumn(kind: number, column: number): void
 }
@@ -74,7 +77,9 @@ export function addPromotedColumns(table: PromotedTable, write: WriteText): void
   for (const [column, { keys }] of ROW_ORDER.entries()) {
     for (const [rank, source] of keys.entries()) {
       const isJson = typeof source === 'string' ? 0 : 1
-      if (!isPart(source)) table.addKey(write(attributeOf(source)), column, rank, isJson)
+      if (isPart(source)) continue
+      table.addKey(write(attributeOf(source)), column, rank, isJson)
+      table.setCode(isJson === 1 ? 0 : LEFT_OUT_KEYS.indexOf(attributeOf(source)) + 1)
     }
   }
   table.addKey(write(ENTITY_KEY), ENTITY, 0, 0)

@@ -28,6 +28,7 @@ export const SPAN_COLUMNS: readonly string[] = [
   'trace_state',
   'operation_kind',
   ...namesOf('text'),
+  'left_out',
   'attributes',
   'payload',
   'events',

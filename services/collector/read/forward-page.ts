@@ -7,7 +7,7 @@ import { createSpanWriter, readOwnedSpans, sortByOwner } from './owned-spans.ts'
 import type { Reader } from './reader.ts'
 import { chunksOf } from './span-chunks.ts'
 import { isInt8, wrongCursor } from './span-cursor.ts'
-import { placeOf } from './span-rows.ts'
+import { placeOf, storedBytes } from './span-rows.ts'
 import type { SpanPlace } from './span-rows.ts'
 
 /** A place in what is forwarded: behind a note, behind a trace of it, or behind a span of that. */
@@ -246,7 +246,7 @@ async function listPlaces(
         ${list(({ note }) => note.storedBy)}::text[]::int8[]
       ) as noted (note_id, trace, day, stored_by)
       cross join lateral (
-        select ${placeOf(sql)} from spans as live_spans
+        select ${placeOf(sql, storedBytes('attributes'))} from spans as live_spans
         where live_spans.trace_id = noted.trace
           and live_spans.organization = ${organization}
           and live_spans.start_time >= noted.day::timestamp at time zone 'UTC'

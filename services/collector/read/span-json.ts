@@ -1,3 +1,5 @@
+import { KEPT_COLUMNS } from '../conventions/left-out-keys.ts'
+import { wholeAttributes } from '../conventions/whole-attributes.ts'
 import { parseStored, isObject, storedCount, storedText, toKeyValues } from './stored-values.ts'
 import type { KeyValue, Stored, StoredObject } from './stored-values.ts'
 
@@ -21,6 +23,8 @@ export interface SpanRow {
   readonly droppedEvents: string | null
   readonly droppedLinks: string | null
   readonly attributes: string | null
+  /** The attributes that are in columns alone, which the row has, too: see `attributesOfRow`. */
+  readonly leftOut: Uint8Array | null
   readonly payload: string | null
   readonly events: string | null
   readonly links: string | null
@@ -53,7 +57,7 @@ export function toSpanJson(row: SpanRow): object {
     startTimeUnixNano: `${start}`,
     endTimeUnixNano: row.durationNs === null ? undefined : endOf(start, row.durationNs),
     attributes: nonEmpty([
-      ...parse(row.attributes, toKeyValues),
+      ...parse(attributesOfRow(row), toKeyValues),
       ...parse(row.payload, toKeyValues),
     ]),
     droppedAttributesCount: toCount(row.droppedAttributes),
@@ -75,6 +79,20 @@ export function toIdentityJson(row: IdentityRow | undefined): object {
     droppedAttributesCount: toCount(row.droppedAttributes),
   }
 }
+
+const FIELDS = new Map(
+  KEPT_COLUMNS.map((column) => [
+    column,
+    column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+  ]),
+)
+
+/** All small attributes of a span, as JSON. */
+export const attributesOfRow = (row: Pick<SpanRow, 'attributes' | 'leftOut'>): string | null =>
+  wholeAttributes({
+    ...row,
+    valueOf: (column): unknown => Reflect.get(row, FIELDS.get(column) ?? column),
+  })
 
 /** A signed int8 as the sixteen hexadecimal digits of its bytes. */
 export const toHexId = (id: string): string =>

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { KEPT_COLUMNS } from '../conventions/left-out-keys.ts'
 import { isDistributed } from '../store/spans/distribution.ts'
 import type { IdentityRow, SpanRow } from './span-json.ts'
 
@@ -59,21 +60,25 @@ const PLACE_COLUMNS = [
 ]
 
 /** The columns of a `SpanPlace`, from `live_spans`. */
-export const placeOf = (sql: Queryable) => sql`
+export const placeOf = (sql: Queryable, bytes = STORED_BYTES) => sql`
   trace_id, span_id, organization, live_spans.start_time::text as start_time, resource_id, scope_id,
   (extract(epoch from live_spans.start_time) * 1000000)::int8 as start_us,
-  ${sql.unsafe(STORED_BYTES)}::float8 as bytes`
+  ${sql.unsafe(bytes)}::float8 as bytes`
 
-/** The size of a row of `spans` in SQL; large values are not unpacked for it. */
-export const STORED_BYTES = `(octet_length(name) + coalesce(pg_column_size(attributes), 0)
+/** The size of a row in SQL, in which this column has the attributes; large values stay packed. */
+export const storedBytes = (attributes: string): string =>
+  `(octet_length(name) + coalesce(pg_column_size(${attributes}), 0)
     + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
     + coalesce(octet_length(links), 0))`
+
+/** The size of a row of `live_spans`. */
+export const STORED_BYTES = storedBytes('other_attributes')
 
 /** A span with the ids of its resource and scope. */
 export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
 
-/** The stored columns of a `PlacedSpan`. */
-export const STORED_COLUMNS = [
+/** The columns of a `PlacedSpan`, as `live_spans` has them. */
+export const STORED_COLUMNS: readonly string[] = [
   'trace_id',
   'span_id',
   'parent_span_id',
@@ -89,17 +94,19 @@ export const STORED_COLUMNS = [
   'dropped_attributes',
   'dropped_events',
   'dropped_links',
-  'attributes',
+  'other_attributes',
+  'left_out',
+  ...KEPT_COLUMNS,
   'payload',
   'events',
   'links',
   'resource_id',
   'scope_id',
-] as const
+]
 
 const SHOWN: Readonly<Record<string, string>> = {
   start_time: '(extract(epoch from spans.start_time) * 1000000)::int8 as start_us',
-  attributes: 'spans.attributes::text as attributes',
+  other_attributes: 'spans.other_attributes::text as attributes',
 }
 
 /** The columns of a `PlacedSpan`, from rows `spans`, in SQL. */

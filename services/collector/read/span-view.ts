@@ -2,9 +2,10 @@ import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { SpanView } from '../../shared/trace-answers/one-trace.ts'
 import { PROMOTED_COLUMNS } from '../conventions/columns.ts'
+import { KEPT_COLUMNS } from '../conventions/left-out-keys.ts'
 import { messagesOf } from '../conventions/messages.ts'
 import { pricedSpans } from './priced-spans.ts'
-import { toIdentityJson, toSpanJson } from './span-json.ts'
+import { attributesOfRow, toIdentityJson, toSpanJson } from './span-json.ts'
 import type { SpanRow } from './span-json.ts'
 import { listResources, listScopes } from './span-rows.ts'
 
@@ -65,7 +66,7 @@ export async function readSpanView(
     resource: toIdentityJson(resource),
     scope: toIdentityJson(scope),
     columns: JSON.parse(row.columns) as Record<string, unknown>,
-    messages: messagesOf(row),
+    messages: messagesOf({ ...row, attributes: attributesOfRow(row) }),
     truncated: row.isLarge,
   }
 }
@@ -81,7 +82,8 @@ const findSpan = (sql: Queryable, { traceId, spanId }: SpanPlace, source: string
   select trace_id, span_id, parent_span_id, start_ns, duration_ns, kind, status,
     (extract(epoch from start_time) * 1000000)::int8 as start_us,
     status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
-    attributes::text as attributes, links, resource_id, scope_id, is_large,
+    other_attributes::text as attributes, left_out, ${sql(KEPT_COLUMNS)}, links, resource_id,
+    scope_id, is_large,
     case when is_large then null else payload end as payload,
     case when is_large then null else events end as events,
     (select to_jsonb(shown) from (select ${sql(COLUMNS)}) as shown)::text as columns

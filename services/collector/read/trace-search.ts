@@ -1,5 +1,7 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import type { SearchPage } from '../../shared/trace-answers/one-trace.ts'
+import { PROMOTED_COLUMNS } from '../conventions/columns.ts'
+import { KEPT_COLUMNS, LEFT_OUT_KEYS } from '../conventions/left-out-keys.ts'
 import { readNumbersCursor, toNumbersCursor, wrongCursor } from './span-cursor.ts'
 import type { Reader } from './reader.ts'
 import { toHexId } from './span-json.ts'
@@ -131,7 +133,8 @@ interface MatchRow extends SpanPosition {
 
 /**
  * Within stored JSON the text is looked for as JSON writes it. What is inside `found` is computed
- * once, and only the excerpts of matching spans are cut out.
+ * once, attributes are put together only where the text may be in them, and only the excerpts of
+ * matching spans are cut out.
  */
 function searchPart(
   sql: Queryable,
@@ -151,19 +154,42 @@ function searchPart(
         ${excerpt('events_at', 'events', json.length)}
       ] as excerpts
     from (
-      select span_id, (extract(epoch from start_time) * 1000000)::int8 as start_us,
-        start_ns, name, status_message, attributes::text as attributes, payload, events,
-        strpos(name, ${text}) as name_at,
+      select *, strpos(name, ${text}) as name_at,
         strpos(status_message, ${text}) as status_at,
-        strpos(attributes::text, ${json}) as attributes_at,
+        strpos(attributes, ${json}) as attributes_at,
         strpos(payload, ${json}) as payload_at,
         strpos(events, ${json}) as events_at
-      from ${spansOfPart(sql, traceId, part)}
+      from (
+        select span_id, (extract(epoch from start_time) * 1000000)::int8 as start_us,
+          start_ns, name, status_message, payload, events,
+          case when left_out is null then other_attributes::text
+            when ${isAnywhere(json)}::bool or strpos(other_attributes::text, ${json}) > 0
+              or strpos(${sql.unsafe(KEPT_TEXTS)}, ${text}) > 0
+            then attributes::text end as attributes
+        from ${spansOfPart(sql, traceId, part)}
+        offset 0
+      ) as spans
       offset 0
     ) as found
     where greatest(name_at, status_at, attributes_at, payload_at, events_at) > 0
     order by start_us, span_id limit ${limit}`
 }
+
+const KEPT_TEXTS = `concat_ws(E'\\n', ${PROMOTED_COLUMNS.filter(
+  ({ column, kind }) => kind === 'text' && KEPT_COLUMNS.includes(column),
+)
+  .map(({ column }) => column)
+  .join(', ')})`
+
+/** Letters that JSON may have outside of strings. */
+const OUTSIDE = /^[\s\d:,{}[\].+\-aeflnrstuE]*$/
+
+/**
+ * Whether a text may be in the attributes where it is neither in those that are stored as such nor
+ * in a column: in a key, a number, what stands between two of them, or what JSON escapes.
+ */
+const isAnywhere = (json: string): boolean =>
+  json.includes('\\') || OUTSIDE.test(json) || LEFT_OUT_KEYS.some((key) => key.includes(json))
 
 const toMatch = ({ spanId, name, startUs, startNs, excerpts }: MatchRow): Match => ({
   span_id: toHexId(spanId),

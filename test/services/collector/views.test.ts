@@ -35,7 +35,7 @@ describe('the views for readers', () => {
     return rows.map(({ name }) => String(name)).toSorted()
   }
   const shown = async (): Promise<string[]> =>
-    [...(await columnsOf('spans')), 'end_time'].toSorted()
+    [...(await columnsOf('spans')), 'end_time', 'other_attributes'].toSorted()
 
   it.each(['live_spans', 'llm_calls'])('%s shows every column of spans', async (view) => {
     const hint = 'a migration that adds a column ends with `select refresh_span_views();`'

@@ -1,11 +1,11 @@
 import { ANY_VALUE_JSON_TEXT, ANY_VALUE_STRING_VALUE, JSONB_VERSION } from './constants'
-import { MAX_ATTRIBUTES, SMALL_VALUE_BYTES } from './constants'
+import { MAX_ATTRIBUTES, MAX_PROMOTED_COLUMNS, SMALL_VALUE_BYTES } from './constants'
 import { beginField, endField, writeNull } from './fields'
 import { keyEndOf, keyOf, PAIR_BYTES, readKeyValue, valueEndOf, valueOf } from './key-value'
 import { offsetOf, room, writeByte } from './output'
-import { clearPromoted } from './promoted-columns'
+import { clearPromoted, isKept } from './promoted-columns'
 import { promote } from './promoted-values'
-import { isSameKey } from './promoted-keys'
+import { codeOf, isSameKey } from './promoted-keys'
 import { isOwn } from './protobuf'
 import { hashText } from './table-texts'
 import { COMMA, writePair } from './value'
@@ -17,6 +17,8 @@ import { COMMA, writePair } from './value'
  */
 const pairs: usize = memory.data((MAX_ATTRIBUTES + 1) * <u32>PAIR_BYTES, 16)
 let count: u32 = 0
+/** For each pair the entry of its key; 0 where it is not promoted, or has to be written. */
+const entries: usize = memory.data(MAX_ATTRIBUTES * 4, 16)
 
 /** Attributes beyond the limit. */
 export let dropped: u32 = 0
@@ -57,7 +59,18 @@ export function addAttribute(at: usize, end: usize): void {
   const hash = hashText(keyOf(pair), keyEndOf(pair))
   claimSlot(hash, pair)
   count++
-  if (valueOf(pair) != 0 && !isEmptyText(pair)) promote(hash, pair)
+  const isPromoted = valueOf(pair) != 0 && !isEmptyText(pair)
+  setEntry(count - 1, isPromoted ? promote(hash, pair) : 0)
+}
+
+@inline
+function entryAt(place: u32): usize {
+  return <usize>load<u32>(entries + ((<usize>place) << 2))
+}
+
+@inline
+function setEntry(place: u32, entry: usize): void {
+  store<u32>(entries + ((<usize>place) << 2), <u32>entry)
 }
 
 /** An AnyValue of a string without a byte: senders write it where they have nothing to say. */
@@ -91,6 +104,21 @@ function claimSlot(hash: u32, pair: usize): void {
   store<u32>(slots + (slot << 2), base + count)
 }
 
+/** The codes of the attributes that are in columns of their own, and in none of the two below. */
+export function writeLeftOut(to: usize): usize {
+  to = room(to, 4 + MAX_PROMOTED_COLUMNS)
+  const start = offsetOf(to)
+  let end = to + 4
+  for (let place: u32 = 0; place < count; place++) {
+    const entry = entryAt(place)
+    if (entry == 0) continue
+    const pair = pairAt(place)
+    if (keyOf(pair) == 0 || isLarge(pair) || !isKept(entry, pair)) setEntry(place, 0)
+    else store<u8>(end++, codeOf(entry))
+  }
+  return end == to + 4 ? writeNull(to) : endField(end, start)
+}
+
 /** The two columns: small values as jsonb, large ones as the text of a JSON object. */
 export function writeAttributes(to: usize): usize {
   return writeObject(writeObject(to, false), true)
@@ -105,7 +133,7 @@ function writeObject(to: usize, large: bool): usize {
   const first = offsetOf(to)
   for (let place: u32 = 0; place < count; place++) {
     const pair = pairAt(place)
-    if (keyOf(pair) == 0 || isLarge(pair) != large) continue
+    if (keyOf(pair) == 0 || isLarge(pair) != large || entryAt(place) != 0) continue
     to = writeByte(to, offsetOf(to) == first ? OPEN : COMMA)
     to = writePair(to, pair)
   }

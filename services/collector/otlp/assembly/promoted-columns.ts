@@ -7,7 +7,8 @@ import { isModelKind, kindOfName, kindOfWord, kindText, kindTextEnd } from './ki
 import { offsetOf, room, writeSigned } from './output'
 import { clearValue, clearValues, copyValue, isJsonText, isPromoted } from './promoted-values'
 import { NO_RANK, ownTexts, rankAt, readNumber, setText } from './promoted-values'
-import { textAt, textEnd, textSize } from './promoted-values'
+import { isInColumn, textAt, textEnd, textSize } from './promoted-values'
+import { codeOf, columnOf } from './promoted-keys'
 import { isSameText, takeText } from './table-texts'
 import { writeText } from './text'
 
@@ -135,6 +136,12 @@ function hasAnyOf(bits: u32): bool {
 /** True when the span is a call of a model. */
 export function isLlmCall(): bool {
   return isModelKind(kind)
+}
+
+/** True when the column of the entry's key has all that the pair says. */
+export function isKept(entry: usize, pair: usize): bool {
+  const column = columnOf(entry)
+  return codeOf(entry) != 0 && isInColumn(column, column < counts, pair)
 }
 
 /** The kind as a text, or null. */

@@ -1,5 +1,6 @@
 import { ANY_VALUE_DOUBLE_VALUE, ANY_VALUE_INT_VALUE, ANY_VALUE_JSON_TEXT } from './constants'
 import { ANY_VALUE_STRING_VALUE, MAX_COLUMN_BYTES, MAX_PROMOTED_COLUMNS } from './constants'
+import { MAX_SAFE_INTEGER } from './constants'
 import { parseNumber } from './host'
 import { valueEndOf, valueOf } from './key-value'
 import { columnOf, findKey, isJsonOf, rankOf } from './promoted-keys'
@@ -20,17 +21,35 @@ export function clearValues(all: usize): void {
   for (let i: usize = 0; i < all; i += 16) v128.store(ranks + i, i8x16.splat(NO_RANK))
 }
 
-/** Notes the pair's value for the column of its key, unless a better key was there. */
-export function promote(hash: u32, pair: usize): void {
+/**
+ * Notes the pair's value for the column of its key, unless a better key was there. Returns the
+ * entry of the key; 0 for one that is not promoted.
+ */
+export function promote(hash: u32, pair: usize): usize {
   const entry = findKey(hash, pair)
-  if (entry == 0) return
+  if (entry == 0) return 0
   const column = columnOf(entry)
   const rank = rankOf(entry)
-  if (rank > load<u8>(ranks + column)) return
+  if (rank > load<u8>(ranks + column)) return entry
   store<u8>(ranks + column, rank)
   store<u8>(jsonTexts + column, isJsonOf(entry) ? 1 : 0)
   store<u32>(values + (column << 3), <u32>valueOf(pair))
   store<u32>(values + (column << 3), <u32>valueEndOf(pair), 4)
+  return entry
+}
+
+/**
+ * True when the column has all that the pair says: its value as it is, a text, or a count where
+ * `isCount`.
+ */
+export function isInColumn(column: usize, isCount: bool, pair: usize): bool {
+  const at = valueOf(pair)
+  if (!isPromoted(column) || valueAt(column) != at) return false
+  if (load<u8>(jsonTexts + column) != 0) return false
+  const end = valueEndOf(pair)
+  const tag = readTag(at)
+  if (!isCount) return tag == ANY_VALUE_STRING_VALUE && readEnd(after, end) == end
+  return tag == ANY_VALUE_INT_VALUE && readVarint(after) <= MAX_SAFE_INTEGER && after == end
 }
 
 /** Notes a number that a document has, unless a better key was there. Called by the host. */

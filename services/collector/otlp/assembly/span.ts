@@ -143,7 +143,8 @@ function writeVariable(to: usize, startNs: u16): usize {
   to = writeText(to, scan.name, scan.nameEnd)
   to = writeGivenText(to, scan.message, scan.messageEnd)
   to = writeGivenText(to, scan.traceState, scan.traceStateEnd)
-  to = attributes.writeAttributes(writeTexts(writeKind(to)))
+  to = attributes.writeLeftOut(writeTexts(writeKind(to)))
+  to = attributes.writeAttributes(to)
   return items.writeItems(to)
 }
 

@@ -2,6 +2,7 @@ import { beginningOf } from '../../../shared/query-terms.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { platformService } from '../../../shared/tracing/platform-service.ts'
 import { TERM_KINDS, toTerm } from '../../store/roll-ups/terms.ts'
+import { hasAttribute } from '../../store/spans/attribute-condition.ts'
 import { timestamp } from './sql-parts.ts'
 import type { Fragment } from './sql-parts.ts'
 import type { Attribute, TraceFilter } from './trace-filter.ts'
@@ -88,7 +89,7 @@ export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragmen
 
 function withAttribute(sql: Queryable, { attribute, holders }: SearchedFilter): Fragment {
   if (holders) return sql`and ${isFound(sql, holders)}`
-  return attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``
+  return attribute ? sql`and ${hasSpanWith(sql, attribute)}` : sql``
 }
 
 /** Numbers of a trace; a trace without the number is in no range. */
@@ -121,7 +122,7 @@ const MEASURED = [
  * looked up by trace, in the days that the trace has. The `between` keeps the planner to the index
  * on the trace id in a day that nobody has analyzed.
  */
-const hasAttribute = (sql: Queryable, { key, value }: Attribute): Fragment => sql`
+const hasSpanWith = (sql: Queryable, { key, value }: Attribute): Fragment => sql`
   exists (
     select from spans
     where spans.trace_id = traces.trace_id
@@ -129,7 +130,7 @@ const hasAttribute = (sql: Queryable, { key, value }: Attribute): Fragment => sq
       and spans.organization = traces.organization
       and spans.start_time between traces.first_start and traces.last_start
       and (
-        spans.attributes ->> ${key}::text = ${value}
+        ${hasAttribute(sql, 'spans', { key, value })}
         or spans.resource_id in (
           select id from resources where resources.attributes ->> ${key}::text = ${value}
         )

@@ -2,6 +2,7 @@ import { AppError } from '../../../shared/errors.ts'
 import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../store/spans/distribution.ts'
+import { hasAttribute } from '../../store/spans/attribute-condition.ts'
 import { invalid } from '../read-query.ts'
 import type { ColdReader } from '../reader.ts'
 import { indexedConditions } from './filter-sql.ts'
@@ -104,7 +105,7 @@ async function findHolders(
       where trace_id in (select trace_id from given)
         and start_time between ${writtenOut(tx, first)} and ${writtenOut(tx, last + 1)}
         and (
-          attributes ->> ${key}::text = ${value}
+          ${hasAttribute(tx, 'spans', { key, value })}
           or resource_id in (
             select id from resources where resources.attributes ->> ${key}::text = ${value}
           )

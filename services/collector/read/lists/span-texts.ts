@@ -125,7 +125,7 @@ const textsOf: TextsOf = (sql, traces, { order, letters, limit }) => sql`
   with ${given(sql, traces)}
   select given.organization, given.trace_id, found.* from given cross join lateral (
     select span_id, ${sql.unsafe(TEXT_COLUMNS)} from (
-      select span_id, attributes, payload, events from live_spans as spans
+      select span_id, other_attributes as attributes, payload, events from live_spans as spans
       where spans.trace_id = given.trace_id
         and spans.trace_id between given.trace_id and given.trace_id
         and spans.organization = given.organization

@@ -1,4 +1,5 @@
 import { PROMOTED_COLUMNS } from '../../conventions/columns.ts'
+import { wholeAttributes } from '../../conventions/whole-attributes.ts'
 import { SPAN_COLUMNS } from '../../otlp/span-columns.ts'
 
 /** The values of a span as PostgreSQL writes them, in the order of `ARCHIVED_COLUMNS`. */
@@ -28,11 +29,10 @@ function kindOf(name: string): Kind {
   return promoted === 'number' ? 'double' : (FIXED[name] ?? 'text')
 }
 
-/** The columns of `spans`, and how they are in files. */
-export const STORED_COLUMNS: readonly ArchivedColumn[] = SPAN_COLUMNS.map((name) => ({
-  name,
-  kind: kindOf(name),
-}))
+/** The columns of `spans`, and how they are in files, where all attributes are together. */
+export const STORED_COLUMNS: readonly ArchivedColumn[] = SPAN_COLUMNS.filter(
+  (name) => name !== 'left_out',
+).map((name) => ({ name, kind: kindOf(name) }))
 
 /** With them what sent a span, as JSON, for those who read the files without the database. */
 export const ARCHIVED_COLUMNS: readonly ArchivedColumn[] = [
@@ -41,11 +41,26 @@ export const ARCHIVED_COLUMNS: readonly ArchivedColumn[] = [
   { name: 'scope', kind: 'text' },
 ]
 
-const placeOf = (wanted: string): number => SPAN_COLUMNS.indexOf(wanted)
+const placeOf = (wanted: string): number => STORED_COLUMNS.findIndex(({ name }) => name === wanted)
 /** The places of values in a row. */
 export const TRACE_ID = placeOf('trace_id')
 /** The place of the organization in a row. */
 export const ORGANIZATION = placeOf('organization')
+
+const ATTRIBUTES = placeOf('attributes')
+
+/** The row that `selectArchived` has selected, with all of its attributes together. */
+export function toArchivedRow(row: ArchivedRow): ArchivedRow {
+  const leftOut = row.at(-1)
+  const values = row.slice(0, -1)
+  if (typeof leftOut !== 'string') return values
+  const attributes = wholeAttributes({
+    attributes: row[ATTRIBUTES] ?? null,
+    leftOut: Buffer.from(leftOut.slice('\\x'.length), 'hex'),
+    valueOf: (column) => row[placeOf(column)],
+  })
+  return values.with(ATTRIBUTES, attributes)
+}
 
 /** A value for a file. */
 export function toFileValue(kind: Kind, text: string | null): unknown {
@@ -67,9 +82,10 @@ const SHOWN: Readonly<Record<string, string>> = {
   scope: `jsonb_build_object('name', scopes.name, 'version', scopes.version)`,
 }
 
-/** Selects the rows of a partition in the order of the files. */
+/** Selects the rows of a partition in the order of the files; behind each is what it leaves out. */
 export const selectArchived = (partition: string): string => `
-  select ${ARCHIVED_COLUMNS.map(({ name }) => SHOWN[name] ?? `spans.${name}`).join(', ')}
+  select ${ARCHIVED_COLUMNS.map(({ name }) => SHOWN[name] ?? `spans.${name}`).join(', ')},
+    spans.left_out
   from ${partition} as spans
   left join resources on resources.id = resource_id and resources.organization = spans.organization
   left join scopes on scopes.id = scope_id and scopes.organization = spans.organization

@@ -1,7 +1,7 @@
 import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import { partitionName } from '../spans/partitions.ts'
 import type { Day } from '../spans/partitions.ts'
-import { ORGANIZATION, selectArchived, TRACE_ID } from './archived-columns.ts'
+import { ORGANIZATION, selectArchived, toArchivedRow, TRACE_ID } from './archived-columns.ts'
 import type { ArchivedRow } from './archived-columns.ts'
 import { addFile, storeFile } from './archive-files.ts'
 import type { ArchiveParts } from './archive-files.ts'
@@ -21,7 +21,7 @@ export async function* readPartition(session: Session, day: Day): AsyncGenerator
   await session.query(`declare archived no scroll cursor for ${selectArchived(partitionName(day))}`)
   for (;;) {
     const rows = await session.rows(`fetch ${FETCHED} from archived`)
-    yield* rows
+    yield* rows.map(toArchivedRow)
     if (rows.length < FETCHED) break
   }
   await session.query('close archived')

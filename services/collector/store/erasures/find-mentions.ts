@@ -1,5 +1,7 @@
 import { AppError } from '../../../shared/errors.ts'
 import type { Database, Queryable } from '../../../shared/postgres/database.ts'
+import { wholeAttributesOf } from '../../conventions/left-out-keys.ts'
+import { hasAttribute } from '../spans/attribute-condition.ts'
 import { STORED_COLUMNS } from '../archive/archived-columns.ts'
 import type { ColdDays } from '../archive/cold-days.ts'
 import { findArchived } from '../archive/find-archived.ts'
@@ -85,7 +87,7 @@ const NO_TRACE = '00000000-0000-0000-0000-000000000000'
 
 /** Of `spans as s`. */
 const TEXTS = STORED_COLUMNS.filter(({ kind, name }) => kind === 'text' && name !== 'organization')
-  .map(({ name }) => `s.${name}`)
+  .map(({ name }) => (name === 'attributes' ? wholeAttributesOf('s') : `s.${name}`))
   .join(', ')
 
 const hasText = (sql: Queryable, text: string, { patterns }: Pick<Mention, 'patterns'>) => sql`
@@ -104,7 +106,7 @@ async function lookAtSpans(
     user !== undefined
       ? sql`s.user_id = ${user}`
       : attribute
-        ? sql`s.attributes ->> ${attribute.key}::text = ${attribute.value}
+        ? sql`${hasAttribute(sql, 's', attribute)}
             or r.attributes ->> ${attribute.key}::text = ${attribute.value}`
         : sql`${hasText(sql, `concat_ws(E'\\n', ${TEXTS})`, mention)}
             or ${hasText(sql, 'r.attributes', mention)}

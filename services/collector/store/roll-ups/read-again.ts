@@ -1,5 +1,6 @@
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import { wholeAttributesOf } from '../../conventions/left-out-keys.ts'
 import { BARE_CALL, NAMED_BY_SPAN, PROMOTED_COLUMNS, WORKFLOW } from '../../conventions/columns.ts'
 import type { PromotedColumn, Source } from '../../conventions/promoted-column.ts'
 import { MAX_COLUMN_BYTES } from '../../otlp/limits.ts'
@@ -43,7 +44,7 @@ const IS_WORKFLOW = `(coalesce(operation, '') = ${quote(WORKFLOW.word)} and agai
 /** A step of Langfuse has the name of its span. */
 const named = (column: string): string =>
   `coalesce(again.${column}, case when spans.operation_kind = '${column}'
-    and spans.attributes ? ${quote(NAMED_BY_SPAN)}
+    and again.attributes ? ${quote(NAMED_BY_SPAN)}
     and octet_length(spans.name) <= ${MAX_COLUMN_BYTES} then spans.name end)`
 
 const VALUES: Readonly<Record<string, string>> = {
@@ -65,16 +66,18 @@ const documents = new Set(
 const HAS_DOCUMENT = `payload ~ '"(${[...documents].join('|').replaceAll('.', '\\.')})"'`
 
 const readDay = (day: string): string => `
-  update spans set ${row(String)} = row${row((column) => VALUES[column] ?? '')}
+  update spans set ${row(String)} = row${row((column) => VALUES[column] ?? '')},
+    attributes = again.attributes, left_out = null
   from (
-    select trace_id, start_time, span_id, organization,
+    select trace_id, start_time, span_id, organization, whole as attributes,
       ${COLUMNS.map((one) => `${valueOf(one)} as ${one.column}`).join(',\n      ')}
     from spans cross join lateral (
-      select attributes || coalesce(case when ${HAS_DOCUMENT} then json_or_null(payload) end, '{}')
-        as given
+      select whole || coalesce(case when ${HAS_DOCUMENT} then json_or_null(payload) end, '{}')
+        as given, whole
+      from (select ${wholeAttributesOf('spans')} as whole) as span
       offset 0
     ) as source
-    where ${ofDay('spans', day)} and attributes is not null
+    where ${ofDay('spans', day)} and whole is not null
   ) as again
   where ${ofDay('spans', day)} and ${ofDay('again', day)} and spans.trace_id = again.trace_id
     and spans.start_time = again.start_time and spans.span_id = again.span_id

@@ -3,66 +3,15 @@ import {
   MAX_ATTRIBUTES,
   SMALL_VALUE_BYTES,
 } from '../../../../services/collector/otlp/limits.ts'
-import { ALL_COLUMNS, findPromotedKey, hashKey, isSameKey } from './attribute-keys.ts'
+import { ABSENT, SLOTS } from './attribute-index.ts'
+import type { AttributeIndex } from './attribute-index.ts'
+import { findPromotedKey, hashKey, isSameKey } from './attribute-keys.ts'
 import { beginField, endField, writeNull } from './copy-fields.ts'
 import { writeAscii } from './json-string.ts'
 import { writeComma, writeMember } from './json-value.ts'
+import { findCodes } from './left-out.ts'
 import { reserve } from './tape.ts'
 import type { Tape } from './tape.ts'
-
-const SLOTS = MAX_ATTRIBUTES * 2
-const ABSENT = 255
-
-/**
- * Where the attributes of the span at hand lie in the request. Made once and used for every span.
- */
-export interface AttributeIndex {
-  count: number
-  dropped: number
-  /** Keys given more than once; the last one counts. */
-  duplicates: number
-  /** `keyFrom` is -1 for an attribute whose key came again later. */
-  readonly keyFrom: Int32Array
-  readonly keyEnd: Int32Array
-  readonly valueFrom: Int32Array
-  readonly valueEnd: Int32Array
-  /**
-   * By hash of the key: `base` + the attribute's place. Lower values are left over from earlier
-   * spans.
-   */
-  readonly slots: Int32Array
-  base: number
-  /** For each promoted column the best key seen (0 is best), and where its value lies. */
-  readonly rank: Uint8Array
-  readonly promotedFrom: Int32Array
-  readonly promotedEnd: Int32Array
-  /** 1 when the value is a string of JSON. */
-  readonly isJson: Uint8Array
-  /** Numbers from documents; NaN where the value lies in the request, or is none. */
-  readonly numbers: Float64Array
-  /** By column: a text from elsewhere. */
-  readonly texts: Map<number, string>
-}
-
-export function createAttributeIndex(): AttributeIndex {
-  return {
-    count: 0,
-    dropped: 0,
-    duplicates: 0,
-    keyFrom: new Int32Array(MAX_ATTRIBUTES),
-    keyEnd: new Int32Array(MAX_ATTRIBUTES),
-    valueFrom: new Int32Array(MAX_ATTRIBUTES),
-    valueEnd: new Int32Array(MAX_ATTRIBUTES),
-    slots: new Int32Array(SLOTS),
-    base: MAX_ATTRIBUTES,
-    rank: new Uint8Array(ALL_COLUMNS).fill(ABSENT),
-    promotedFrom: new Int32Array(ALL_COLUMNS),
-    promotedEnd: new Int32Array(ALL_COLUMNS),
-    isJson: new Uint8Array(ALL_COLUMNS),
-    numbers: new Float64Array(ALL_COLUMNS),
-    texts: new Map(),
-  }
-}
 
 const MAX_BASE = 2 ** 31 - 2 * MAX_ATTRIBUTES
 
@@ -134,27 +83,35 @@ function promote(index: AttributeIndex, tape: Tape, hash: number): void {
 const isEmptyText = ({ src, valueFrom, valueEnd }: Tape): boolean =>
   valueEnd - valueFrom === 2 && src[valueFrom] === 0x0a && src[valueFrom + 1] === 0
 
-export const isPromoted = (index: AttributeIndex, column: number): boolean =>
-  index.rank[column] !== ABSENT
-
 /**
- * The two attribute columns: small values as jsonb, large ones as the text of a JSON object; null
- * when there are none.
+ * The codes of what is in other columns, and the two attribute columns: small values as jsonb,
+ * large ones as the text of a JSON object; null when there are none.
  */
 export function writeAttributeFields(tape: Tape, index: AttributeIndex): void {
   const large = countLarge(index)
+  const codes = findCodes(tape, index)
+  writeCodes(tape, [...codes.values()])
+  const isStored: Choice = (from, place) => isSmall(from, place) && !codes.has(place)
   reserve(tape, 16)
-  if (index.count - index.duplicates - large === 0) writeNull(tape)
+  if (index.count - index.duplicates - large - codes.size === 0) writeNull(tape)
   else {
     const start = beginField(tape)
     tape.outView.setInt8(tape.to++, JSONB_VERSION)
-    writeObject(tape, index, isSmall)
+    writeObject(tape, index, isStored)
     endField(tape, start)
   }
   reserve(tape, 8)
   if (large === 0) return writeNull(tape)
   const start = beginField(tape)
   writeObject(tape, index, isLarge)
+  endField(tape, start)
+}
+
+function writeCodes(tape: Tape, codes: readonly number[]): void {
+  reserve(tape, 8 + codes.length)
+  if (codes.length === 0) return writeNull(tape)
+  const start = beginField(tape)
+  for (const code of codes) tape.outView.setUint8(tape.to++, code)
   endField(tape, start)
 }
 

@@ -1,8 +1,8 @@
 import { REQUEST_TAGS as TAGS } from '../../../../services/collector/otlp/tags.ts'
 import { MAX_COLUMN_BYTES } from '../../../../services/collector/otlp/limits.ts'
 import { FIRST_NUMBER, FIRST_TEXT, PROMOTED_COUNT } from './attribute-keys.ts'
-import { isPromoted } from './attributes.ts'
-import type { AttributeIndex } from './attributes.ts'
+import { isPromoted } from './attribute-index.ts'
+import type { AttributeIndex } from './attribute-index.ts'
 import {
   FIXED_FIELD_BYTES,
   writeFloat8Field,
