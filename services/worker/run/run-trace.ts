@@ -145,9 +145,12 @@ function wholeAttributes(run: RunFacts): Attributes {
     ...identity(run),
     'gen_ai.operation.name': 'invoke_workflow',
     'gen_ai.workflow.name': definition.name,
+    // Phoenix and others that read OpenInference show a kind and an input by no other names.
+    'openinference.span.kind': 'CHAIN',
+    'input.value': JSON.stringify(inputs),
+    'input.mime_type': 'application/json',
     automation_name: automationName,
     attempt,
-    crew_inputs: JSON.stringify(inputs),
   }
 }
 

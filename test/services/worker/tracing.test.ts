@@ -272,7 +272,9 @@ describe('the trace of a run (SPEC 9)', () => {
       crew_id: automationId,
       automation_id: automationId,
       organization_id: String(organizationId),
-      crew_inputs: '{"topic":"whales"}',
+      'openinference.span.kind': 'CHAIN',
+      'input.value': '{"topic":"whales"}',
+      'input.mime_type': 'application/json',
       'output.value': 'A summary.',
       attempt: 1,
     })
@@ -345,7 +347,7 @@ describe('the trace of a run (SPEC 9)', () => {
     expect(named(spans, 'Research.kickoff')).toMatchObject({
       traceId: id.replaceAll('-', ''),
       status: { code: ERROR },
-      attributes: { 'error.type': 'crew_unreachable', crew_inputs: '{"topic":"whales"}' },
+      attributes: { 'error.type': 'crew_unreachable', 'input.value': '{"topic":"whales"}' },
     })
   })
 
