@@ -9,8 +9,8 @@ const archive = group(
     enabled: boolean(
       false,
       'Archive days by a CronJob, and read them. Lists, totals, sessions, traces, the search and ' +
-        'the export show archived days as others; filters by an attribute do not. Stays true ' +
-        'for as long as there are archived days.',
+        'the export show archived days as others. Stays true for as long as there are archived ' +
+        'days.',
     ),
     hotDays: integer(30, 'Days that spans stay in the database; older ones are not taken.', {
       min: 1,

@@ -133,14 +133,16 @@ const coldReader = (cold: ColdDays, primary: Reader, place: Place): ColdReader =
   async warm(sql, traces, { until, mayMiss } = { until: Infinity, mayMiss: false }) {
     const missing = await findArchived(sql, traces)
     if (missing.length === 0) return true
-    const isThere = await inTime(cold.restore(missing), until).catch((thrown: unknown) => {
+    const restored = cold.restore(missing).then(() => true)
+    const isThere = await inTime(restored, until).catch((thrown: unknown) => {
       if (mayMiss) return false
       throw thrown
     })
     if (isThere && place.isFromCopy())
       throw new AppError('unavailable', 'The spans are on the primary.')
-    return isThere
+    return isThere === true
   },
+  holdersOf: (attribute, file, until) => inTime(cold.holdersOf(attribute, file), until),
   async warmDay(day) {
     const { organization } = primary
     await cold.restore(await primary.ask((sql) => findArchivedDay(sql, day, organization)))
@@ -148,15 +150,14 @@ const coldReader = (cold: ColdDays, primary: Reader, place: Place): ColdReader =
   },
 })
 
-/** False when the time is up before. */
-async function inTime(work: Promise<void>, until: number): Promise<boolean> {
-  const isDone = work.then(() => true)
-  if (until === Infinity) return isDone
+/** Undefined when the time is up before. */
+async function inTime<Result>(work: Promise<Result>, until: number): Promise<Result | undefined> {
+  if (until === Infinity) return work
   const late = new AbortController()
-  const isLate = delay(Math.max(0, until - performance.now()), false, { signal: late.signal })
+  const isLate = delay(Math.max(0, until - performance.now()), undefined, { signal: late.signal })
   isLate.catch(() => {})
   try {
-    return await Promise.race([isDone, isLate])
+    return await Promise.race([work, isLate])
   } finally {
     late.abort()
   }

@@ -7,6 +7,8 @@ import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
 import { createCopyReader } from './copy-reader.ts'
 import type { Log } from '../../shared/log.ts'
+import type { ArchivedFile } from '../store/archive/archive-store.ts'
+import type { SoughtAttribute } from '../store/archive/attribute-holders.ts'
 import type { SoughtTrace } from '../store/archive/find-archived.ts'
 
 interface WarmLimits {
@@ -23,6 +25,15 @@ export interface ColdReader {
    * it goes on. Raises `unavailable`, also where the question has to be asked again elsewhere.
    */
   warm(sql: Queryable, traces: readonly SoughtTrace[], limits?: WarmLimits): Promise<boolean>
+  /**
+   * The traces of a file with an attribute, by their UUIDs; undefined when that took too long; then
+   * it goes on. Raises `unavailable`.
+   */
+  holdersOf(
+    attribute: SoughtAttribute,
+    file: ArchivedFile,
+    until: number,
+  ): Promise<ReadonlySet<string> | undefined>
   /** Brings all traces of a day back, between questions. */
   warmDay(day: string): Promise<void>
 }

@@ -17,6 +17,8 @@ export interface KnownTraces {
 export type SearchedFilter = TraceFilter & {
   readonly found?: KnownTraces | undefined
   readonly holders?: KnownTraces | undefined
+  /** Those that have the attribute in archived days. */
+  readonly archived?: KnownTraces | undefined
 }
 
 /** What an index finds: the conditions for rows of `listed_traces as traces`. */
@@ -87,9 +89,11 @@ export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragmen
   return sql`true ${ranges} ${beginnings} ${withAttribute(sql, filter)}`
 }
 
-function withAttribute(sql: Queryable, { attribute, holders }: SearchedFilter): Fragment {
+function withAttribute(sql: Queryable, { attribute, holders, archived }: SearchedFilter): Fragment {
   if (holders) return sql`and ${isFound(sql, holders)}`
-  return attribute ? sql`and ${hasSpanWith(sql, attribute)}` : sql``
+  if (!attribute) return sql``
+  const isArchived = archived ? sql`or ${isFound(sql, archived)}` : sql``
+  return sql`and (${hasSpanWith(sql, attribute)} ${isArchived})`
 }
 
 /** Numbers of a trace; a trace without the number is in no range. */

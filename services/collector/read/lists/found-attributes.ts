@@ -3,8 +3,8 @@ import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../store/spans/distribution.ts'
 import { hasAttribute } from '../../store/spans/attribute-condition.ts'
-import { invalid } from '../read-query.ts'
 import type { ColdReader } from '../reader.ts'
+import { findInFiles } from './archived-attributes.ts'
 import { indexedConditions } from './filter-sql.ts'
 import { searchTexts, tooMany as tooManyTexts } from './found-texts.ts'
 import type { KnownTraces, SearchedFilter } from './filter-sql.ts'
@@ -21,30 +21,13 @@ export async function search(
   given: TraceFilter,
   cold: ColdReader | undefined,
 ): Promise<SearchedFilter> {
-  const all = { filter: await withinHotDays(sql, given), sort: 'newest' } as const
+  const all = { filter: given, sort: 'newest' } as const
   const { filter: searched, stoppedAt } = await searchTexts(sql, all, { wanted: Infinity, cold })
   if (stoppedAt) throw tooManyTexts()
+  const archived = cold && (await findInFiles(sql, searched, cold))
   const from: Fragment = sql`
     from listed_traces as traces where ${indexedConditions(sql, searched)}`
-  return lookUpAttribute(sql, searched, { from })
-}
-
-/**
- * Limits a filter by an attribute, which is looked up in spans, to the days that are not archived.
- * Raises `invalid_request` for one that asks for others.
- */
-export async function withinHotDays(sql: Queryable, filter: TraceFilter): Promise<TraceFilter> {
-  if (!filter.attribute) return filter
-  const [row] = await sql<{ since: Date | null }[]>`
-    select (max(day) + 1)::timestamp at time zone 'UTC' as since from archived_days
-    where state = 'dropped'`
-  const since = row?.since ?? undefined
-  if (!since || (filter.from && filter.from >= since)) return filter
-  if (!filter.from && (!filter.to || filter.to > since)) return { ...filter, from: since }
-  throw invalid(
-    'attribute',
-    `attribute is not looked up in archived days; set from to ${since.toISOString()} or later.`,
-  )
+  return lookUpAttribute(sql, { ...searched, archived }, { from })
 }
 
 interface Candidates {

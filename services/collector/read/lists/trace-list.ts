@@ -9,7 +9,8 @@ import { invalidCursor, readCursor, toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
 import { hasOtherConditions, needsLookUps, otherConditions } from './filter-sql.ts'
 import { EXCERPT_MAX, findExcerpts } from './excerpts.ts'
-import { lookUpAttribute, withinHotDays } from './found-attributes.ts'
+import { listFilesInOrder, lookIntoFiles } from './archived-attributes.ts'
+import { lookUpAttribute } from './found-attributes.ts'
 import { MAX_NAMED, searchTexts } from './found-texts.ts'
 import type { SearchedFilter } from './filter-sql.ts'
 import { keyOf } from './span-texts.ts'
@@ -63,7 +64,7 @@ interface ScanLimits {
   readonly lookUps: number
   /** Traces that may have the text, above which it counts as a frequent one. */
   readonly named: number
-  /** For a text. */
+  /** For a text, and for an attribute in archived days. */
   readonly budgetMs?: number
 }
 
@@ -81,8 +82,7 @@ export async function listTraces(
 ): Promise<TracePage> {
   return reader.ask(async (sql) => {
     const { cold } = reader
-    const asked = await withinHotDays(sql, limitTo(reader, query.filter))
-    const limited = { ...query, filter: asked }
+    const limited = { ...query, filter: limitTo(reader, query.filter) }
     const placed = { ...limited, after: await findPlace(sql, limited) }
     const size = scanSize(limited, limits)
     const { filter, matches, stoppedAt } = await searchTexts(sql, placed, {
@@ -91,13 +91,44 @@ export async function listTraces(
       cold,
     })
     const searched = { ...placed, filter: await lookUp(sql, { ...placed, filter }, size) }
-    const page = toPage(await listRows(sql, searched, size), { ...query, size, stoppedAt })
+    const page = await listPage(sql, searched, { ...limits, size, stoppedAt, cold })
     const textsOf = await findTexts(sql, query, { matches, rows: page.shown, cold })
     return {
       traces: page.shown.map((row) => toListedTrace(row, textsOf(row))),
       next_cursor: page.next ? toCursor({ ...page.next, sort: query.sort }) : null,
     }
   })
+}
+
+interface PageScan {
+  /** Traces that are looked at, at the most. */
+  readonly size: number
+  /** Where the search for a text stopped, if it did. */
+  readonly stoppedAt: Position | undefined
+  readonly cold: ColdReader | undefined
+  readonly budgetMs?: number | undefined
+}
+
+/**
+ * The page of a filter whose text was looked for. With an attribute, files of archived days are
+ * opened only once the traces before the first archived one do not fill the page.
+ */
+async function listPage(sql: Queryable, query: SearchedQuery, scan: PageScan) {
+  const { cold, size, budgetMs } = scan
+  const { attribute } = query.filter
+  const files = attribute && cold ? await listFilesInOrder(sql, query, size) : []
+  const [first] = files
+  if (!first || !attribute || !cold) return toPage(await listRows(sql, query, size), query, scan)
+  if (first.place > 1) {
+    const hot = { size: first.place - 1, stoppedAt: undefined }
+    const page = toPage(await listRows(sql, query, hot.size), query, hot)
+    if (page.shown.length === query.limit) return page
+  }
+  const wanted = query.limit + 1
+  const looked = await lookIntoFiles(sql, files, { attribute, cold, size, wanted, budgetMs })
+  const filter = { ...query.filter, archived: looked.archived }
+  const rows = await listRows(sql, { ...query, filter }, looked.size)
+  return toPage(rows, query, looked.size < size ? looked : { ...scan, ...looked })
 }
 
 /** The place of a trace in the list, whether its filter leaves it or not. */
@@ -138,15 +169,10 @@ async function findTexts(
   return (row) => ({ match: matches.get(keyOf(row)), excerpt: excerptOf?.(row) })
 }
 
-interface PageLimits {
-  readonly limit: number
-  readonly size: number
-  /** Where the search for a text stopped, if it did. */
-  readonly stoppedAt: Position | undefined
-}
+type PageEnd = Partial<Pick<PageScan, 'stoppedAt'>> & Pick<PageScan, 'size'>
 
 /** The rows of a page, and the one behind which the next page begins. */
-function toPage(rows: readonly Row[], { limit, size, stoppedAt }: PageLimits) {
+function toPage(rows: readonly Row[], { limit }: SearchedQuery, { size, stoppedAt }: PageEnd) {
   const matching = rows.filter(({ matches }) => matches)
   const shown = matching.slice(0, limit)
   const end = stoppedAt ?? (rows.at(-1)?.place === size ? rows.at(-1) : undefined)

@@ -41,7 +41,8 @@ export const ARCHIVED_COLUMNS: readonly ArchivedColumn[] = [
   { name: 'scope', kind: 'text' },
 ]
 
-const placeOf = (wanted: string): number => STORED_COLUMNS.findIndex(({ name }) => name === wanted)
+/** The place of a column of `spans` in a row. */
+export const placeOf = (wanted: string): number => STORED_COLUMNS.findIndex(({ name }) => name === wanted)
 /** The places of values in a row. */
 export const TRACE_ID = placeOf('trace_id')
 /** The place of the organization in a row. */

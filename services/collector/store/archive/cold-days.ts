@@ -6,15 +6,19 @@ import type { ObjectStore } from '../../../shared/object-store/object-store.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { createWaitingLine } from '../../../shared/waiting-line.ts'
 import { openArchiveStore } from './archive-store.ts'
+import type { ArchivedFile } from './archive-store.ts'
+import type { SoughtAttribute } from './attribute-holders.ts'
 import type { DescribedFile } from './archive-files.ts'
 import type { Rewritten, ToRestore } from './restore-traces.ts'
-import type { ReaderAnswer, ReaderQuestion, ReaderTask } from './reader-process.ts'
+import type { ReaderAnswer, ReaderOutcome, ReaderQuestion, ReaderTask } from './reader-process.ts'
 
 /** The files of archived days, as the collector uses them. */
 export interface ColdDays {
   readonly store: ObjectStore
   /** Brings spans back into the database. Raises `unavailable`. */
   restore(missing: readonly ToRestore[]): Promise<void>
+  /** The traces of a file with an attribute, by their UUIDs. Raises `unavailable`. */
+  holdersOf(attribute: SoughtAttribute, file: ArchivedFile): Promise<ReadonlySet<string>>
   /** Writes files anew without a trace. Raises `unavailable`. */
   without(traceId: string, files: readonly DescribedFile[]): Promise<readonly Rewritten[]>
   close(): void
@@ -47,15 +51,56 @@ export function openColdDays(
     async restore(missing) {
       for (const restore of missing) await reader.perform({ restore })
     },
-    without: (traceId, files) => reader.perform({ without: traceId, files }),
+    async without(traceId, files) {
+      return (await reader.perform({ without: traceId, files })).rewritten ?? []
+    },
+    holdersOf: rememberHolders(async (holdersOf, file) => {
+      const { holders = [] } = await reader.perform({ holdersOf, file })
+      return new Set(holders)
+    }),
     close: () => reader.close(),
+  }
+}
+
+type FindHolders = ColdDays['holdersOf']
+
+/** Files, and traces in them with an attribute, that are remembered at the most. */
+const REMEMBERED = { files: 4096, traces: 200_000 }
+
+/** Remembers what files have: they never change, and each page of a list looks into them. */
+function rememberHolders(find: FindHolders): FindHolders {
+  const known = new Map<string, { readonly found: ReturnType<FindHolders>; traces: number }>()
+  let traces = 0
+  const forget = (key: string): void => {
+    traces -= known.get(key)?.traces ?? 0
+    known.delete(key)
+  }
+  return (attribute, file) => {
+    const key = JSON.stringify([file.path, attribute])
+    const one = known.get(key) ?? { found: find(attribute, file), traces: 0 }
+    if (!known.has(key)) {
+      known.set(key, one)
+      one.found.then(
+        ({ size }) => {
+          if (known.get(key) !== one) return
+          one.traces = size
+          traces += size
+        },
+        () => known.delete(key),
+      )
+    }
+    for (const oldest of known.keys()) {
+      if (known.size <= REMEMBERED.files && traces <= REMEMBERED.traces) break
+      forget(oldest)
+    }
+    return one.found
   }
 }
 
 /** Reads files of archived days in a process of its own, which may die. */
 interface ArchiveReader {
   /** Raises `unavailable` when the process dies, and what it raises. */
-  perform(task: ReaderTask): Promise<readonly Rewritten[]>
+  perform(task: ReaderTask): Promise<ReaderOutcome>
   close(): void
 }
 
@@ -76,7 +121,7 @@ const LINE = {
 }
 
 interface Waiting {
-  readonly resolve: (rewritten: readonly Rewritten[]) => void
+  readonly resolve: (outcome: ReaderOutcome) => void
   readonly reject: (error: Error) => void
 }
 
@@ -90,10 +135,10 @@ export function createArchiveReader({ program, source, log }: ArchiveReaderOptio
   function start(): ChildProcess {
     const execArgv = [`--max-old-space-size=${HEAP_MB}`]
     const started = fork(program, ['archive:reader'], { env: { ...source }, execArgv })
-    started.on('message', ({ nr, rewritten = [], failure }: ReaderAnswer) => {
+    started.on('message', ({ nr, failure, ...outcome }: ReaderAnswer) => {
       const one = waiting.get(nr)
       if (failure) one?.reject(new AppError(failure.code, failure.message, RETRY))
-      else one?.resolve(rewritten)
+      else one?.resolve(outcome)
     })
     started.once('error', () => started.kill('SIGKILL'))
     started.once('exit', (code, signal) => {
@@ -104,11 +149,11 @@ export function createArchiveReader({ program, source, log }: ArchiveReaderOptio
     return started
   }
 
-  function ask(task: ReaderTask): Promise<readonly Rewritten[]> {
+  function ask(task: ReaderTask): Promise<ReaderOutcome> {
     child ??= start()
     const process = child
     const nr = ++questions
-    return new Promise<readonly Rewritten[]>((resolve, reject) => {
+    return new Promise<ReaderOutcome>((resolve, reject) => {
       waiting.set(nr, { resolve, reject })
       process.send({ nr, task } satisfies ReaderQuestion, (error) => error && reject(readerDied()))
     }).finally(() => waiting.delete(nr))

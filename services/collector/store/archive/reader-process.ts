@@ -7,6 +7,9 @@ import type { EnvSource } from '../../../shared/env.ts'
 import { readConfig } from '../../env.ts'
 import { openArchiveStore } from './archive-store.ts'
 import type { DescribedFile } from './archive-files.ts'
+import type { ArchivedFile } from './archive-store.ts'
+import { findHolders } from './attribute-holders.ts'
+import type { SoughtAttribute } from './attribute-holders.ts'
 import { restoreTraces, withoutTrace } from './restore-traces.ts'
 import type { Rewritten, ToRestore } from './restore-traces.ts'
 
@@ -14,6 +17,14 @@ import type { Rewritten, ToRestore } from './restore-traces.ts'
 export type ReaderTask =
   | { readonly restore: ToRestore }
   | { readonly without: string; readonly files: readonly DescribedFile[] }
+  | { readonly holdersOf: SoughtAttribute; readonly file: ArchivedFile }
+
+/** What a task has found or made. */
+export interface ReaderOutcome {
+  readonly rewritten?: readonly Rewritten[]
+  /** UUIDs. */
+  readonly holders?: readonly string[]
+}
 
 /** A task, and its outcome, by the number of the question. */
 export interface ReaderQuestion {
@@ -22,9 +33,8 @@ export interface ReaderQuestion {
 }
 
 /** The outcome of a task. */
-export interface ReaderAnswer {
+export interface ReaderAnswer extends ReaderOutcome {
   readonly nr: number
-  readonly rewritten?: readonly Rewritten[]
   readonly failure?: { readonly code: ErrorCode; readonly message: string }
 }
 
@@ -40,14 +50,17 @@ export async function runReader(source: EnvSource): Promise<void> {
   const sql = connectDatabase(address, { name: 'collector-restore', max: 1 })
   // Only Linux has the file.
   await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {})
-  const perform = async (task: ReaderTask): Promise<readonly Rewritten[]> => {
-    if ('without' in task) return withoutTrace({ sql, store }, task.files, task.without)
+  const perform = async (task: ReaderTask): Promise<ReaderOutcome> => {
+    if ('without' in task)
+      return { rewritten: await withoutTrace({ sql, store }, task.files, task.without) }
+    if ('holdersOf' in task)
+      return { holders: await findHolders({ sql, store }, task.file, task.holdersOf) }
     await restoreTraces(address, store, task.restore)
-    return []
+    return {}
   }
   process.on('message', ({ nr, task }: ReaderQuestion) => {
     void perform(task).then(
-      (rewritten) => process.send?.({ nr, rewritten } satisfies ReaderAnswer),
+      (outcome) => process.send?.({ nr, ...outcome } satisfies ReaderAnswer),
       (thrown: unknown) =>
         process.send?.({ nr, failure: failureOf(thrown) } satisfies ReaderAnswer),
     )

@@ -76,7 +76,9 @@ async function* linesOf(
 ): AsyncGenerator<Buffer> {
   let lines = ''
   for (const file of files) {
-    for await (const row of readSpanFile(await readArchivedFile(store, file), wanted)) {
+    for await (const row of readSpanFile(await readArchivedFile(store, file), {
+      traceIds: wanted,
+    })) {
       lines += toLine(row)
       if (lines.length < SENT_BYTES) continue
       yield Buffer.from(lines)

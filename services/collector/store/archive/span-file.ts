@@ -57,10 +57,17 @@ const READ = {
   },
 }
 
-/** The rows of a file in their order: of all traces, or of some, by their UUIDs. */
+interface WantedSpans {
+  /** UUIDs. @default all */
+  readonly traceIds?: ReadonlySet<string>
+  /** The others are null. @default all */
+  readonly columns?: readonly string[]
+}
+
+/** The rows of a file in their order. */
 export async function* readSpanFile(
   bytes: Buffer,
-  traceIds?: ReadonlySet<string>,
+  { traceIds, columns }: WantedSpans = {},
 ): AsyncGenerator<ArchivedRow> {
   const buffer = new Uint8Array(bytes).buffer
   const file = { byteLength: buffer.byteLength, slice: buffer.slice.bind(buffer) }
@@ -69,7 +76,10 @@ export async function* readSpanFile(
   for (const group of metadata.row_groups) {
     const rowEnd = rowStart + Number(group.num_rows)
     if (!traceIds || mayHave(group, traceIds)) {
-      const found = await parquetReadObjects({ ...READ, file, metadata, rowStart, rowEnd })
+      const options = { ...READ, file, metadata, rowStart, rowEnd }
+      const found = await parquetReadObjects(
+        columns ? { ...options, columns: [...columns] } : options,
+      )
       for (const values of found) {
         if (traceIds && !traceIds.has(String(values['trace_id']))) continue
         yield ARCHIVED_COLUMNS.map(({ name }) => toText(values[name]))
