@@ -4,14 +4,14 @@ import type { ArchiveEnv } from '../services/collector/env.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { collectorDatabaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
-import { env, setWhen } from './kit/env.ts'
+import { env, setWhen, unset } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
 import { createCronJob } from './kit/job.ts'
 import { proxyEnvWhile } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount, podDefaults, podMetadata, scratch } from './kit/workload.ts'
-import { all, digits, isSet, not, text } from './template/operators.ts'
+import { all, asJson, digits, isSet, not, text } from './template/operators.ts'
 import { when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -46,8 +46,26 @@ const archivePlace = {
 export const archiveSettings = {
   ...archivePlace,
   COLLECTOR_HOT_DAYS: setWhen(archive.enabled, digits(archive.hotDays)),
+  COLLECTOR_ORGANIZATION_HOT_DAYS: setWhen(
+    all(archive.enabled, isSet(archive.organizationHotDays)),
+    asJson(archive.organizationHotDays),
+  ),
   COLLECTOR_COLD_DAYS: setWhen(archive.enabled, digits(archive.coldDays)),
   ...proxyEnvWhile(archivesToBucket),
+}
+
+/** The variables of a program that knows of no archived days. */
+export const noArchive = {
+  COLLECTOR_HOT_DAYS: unset,
+  COLLECTOR_COLD_DAYS: unset,
+  COLLECTOR_ARCHIVE_DIRECTORY: unset,
+  COLLECTOR_ORGANIZATION_HOT_DAYS: unset,
+  COLLECTOR_ARCHIVE_S3_ENDPOINT: unset,
+  COLLECTOR_ARCHIVE_S3_BUCKET: unset,
+  COLLECTOR_ARCHIVE_S3_PREFIX: unset,
+  COLLECTOR_ARCHIVE_S3_REGION: unset,
+  COLLECTOR_ARCHIVE_S3_ACCESS_KEY_ID: unset,
+  COLLECTOR_ARCHIVE_S3_SECRET_ACCESS_KEY: unset,
 }
 
 /** The volume of archived days, where they are on one. */

@@ -1,7 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
-import { archiveSettings, archiveVolume } from './archive.ts'
+import { archiveSettings, archiveVolume, noArchive } from './archive.ts'
 import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
@@ -194,15 +194,7 @@ const noService = {
   STORAGE_TYPE: unset,
   SINK_TYPE: unset,
   RETENTION_WEEKS: unset,
-  COLLECTOR_HOT_DAYS: unset,
-  COLLECTOR_COLD_DAYS: unset,
-  COLLECTOR_ARCHIVE_DIRECTORY: unset,
-  COLLECTOR_ARCHIVE_S3_ENDPOINT: unset,
-  COLLECTOR_ARCHIVE_S3_BUCKET: unset,
-  COLLECTOR_ARCHIVE_S3_PREFIX: unset,
-  COLLECTOR_ARCHIVE_S3_REGION: unset,
-  COLLECTOR_ARCHIVE_S3_ACCESS_KEY_ID: unset,
-  COLLECTOR_ARCHIVE_S3_SECRET_ACCESS_KEY: unset,
+  ...noArchive,
   HTTP_PROXY: unset,
   HTTPS_PROXY: unset,
   NO_PROXY: unset,

@@ -16,6 +16,10 @@ const archive = group(
       min: 1,
       max: 36_400,
     }),
+    organizationHotDays: type.daysByOrganization(
+      'Days that spans of an organization, by its id, stay in the database, where that is fewer ' +
+        'than `hotDays`; never more. The id `""` is for traces without an organization.',
+    ),
     coldDays: integer(
       365,
       'Days that spans are kept at all, instead of `collector.config.retentionWeeks`.',

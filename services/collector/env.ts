@@ -9,7 +9,7 @@ import { archiveEnv, openArchiveStore } from './store/archive/archive-store.ts'
 import { ddlEnv } from './store/ddl-address.ts'
 import { LARGEST_CAPACITY } from './server/admission.ts'
 import { REDACTABLE } from './otlp/redaction/redaction.ts'
-import { organizationRetention, requireShorter } from './store/spans/organization-retention.ts'
+import { daysByOrganization, requireFewer } from './store/spans/days-by-organization.ts'
 
 /** The words that say what to redact. */
 const redactable = v.pipe(
@@ -36,9 +36,11 @@ export const collectorEnv = v.object({
   COLLECTOR_HOT_DAYS: optional(integer(1, 36_400)),
   /** Days that spans are kept at all where they are archived, instead of `RETENTION_WEEKS`. */
   COLLECTOR_COLD_DAYS: optional(integer(2, 36_400)),
+  /** JSON: the days, by organization, after which its spans are archived before those of all. */
+  COLLECTOR_ORGANIZATION_HOT_DAYS: optional(daysByOrganization),
   ...archiveEnv,
   /** JSON: the days, by organization, after which its spans are deleted before those of all. */
-  COLLECTOR_ORGANIZATION_RETENTION_DAYS: optional(organizationRetention),
+  COLLECTOR_ORGANIZATION_RETENTION_DAYS: optional(daysByOrganization),
   COLLECTOR_JWT_SECRET: text(32),
   /** Still accepted while emitters move to a new secret. */
   COLLECTOR_JWT_SECRET_PREVIOUS: optional(text(32)),
@@ -101,7 +103,12 @@ export type CollectorConfig = v.InferOutput<typeof collectorEnv>
 export function readConfig(source: EnvSource): CollectorConfig {
   const config = readEnv(collectorEnv, source)
   const { COLLECTOR_ORGANIZATION_RETENTION_DAYS: shorter } = config
-  if (shorter) requireShorter(shorter, retentionWeeks(config))
+  if (shorter)
+    requireFewer(shorter, {
+      name: 'COLLECTOR_ORGANIZATION_RETENTION_DAYS',
+      most: retentionWeeks(config) * 7,
+      ofAll: 'RETENTION_WEEKS',
+    })
   requireArchive(config)
   return config
 }
@@ -115,8 +122,14 @@ export const retentionWeeks = ({
   hot === undefined || cold === undefined ? weeks : cold / 7
 
 function requireArchive(config: CollectorConfig): void {
-  const { COLLECTOR_HOT_DAYS: hot } = config
+  const { COLLECTOR_HOT_DAYS: hot, COLLECTOR_ORGANIZATION_HOT_DAYS: sooner } = config
   const hasStore = openArchiveStore(config) !== undefined
+  if (sooner)
+    requireFewer(sooner, {
+      name: 'COLLECTOR_ORGANIZATION_HOT_DAYS',
+      most: hot ?? 0,
+      ofAll: 'COLLECTOR_HOT_DAYS',
+    })
   if (hot === undefined) return
   const days = retentionWeeks(config) * 7
   const problem = !hasStore

@@ -6,6 +6,7 @@ import { connectDatabase } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './store/clock.ts'
+import { createArchivedEnds } from './store/archive/archived-ends.ts'
 import { retentionWeeks, storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import type { ColdDays } from './store/archive/cold-days.ts'
@@ -146,6 +147,8 @@ async function openStorage(
     retentionWeeks: retentionWeeks(config),
     hotDays: config.COLLECTOR_HOT_DAYS,
     organizationRetention: config.COLLECTOR_ORGANIZATION_RETENTION_DAYS ?? new Map(),
+    organizationHotDays: config.COLLECTOR_ORGANIZATION_HOT_DAYS ?? new Map(),
+    archivedEnds: createArchivedEnds(),
     maxStorageBytes: storageLimit(config),
     writers: config.COLLECTOR_WRITERS,
   }

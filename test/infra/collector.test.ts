@@ -186,6 +186,16 @@ describe('the collector Deployment (2.6, 4.6, 5.4, 8)', () => {
     expect(() => main(of({ ['x'.repeat(65)]: '1' }))).toThrow('the id of an organization')
   })
 
+  it('archives days of an organization as soon as its own value says', () => {
+    const name = 'COLLECTOR_ORGANIZATION_HOT_DAYS'
+    const archive = { existingClaim: 'archive', organizationHotDays: { '7': '3' } }
+    const of = (enabled: boolean): ValuesOverrides => ({
+      collector: { archive: { ...archive, enabled } },
+    })
+    expect(variable(main(of(false)), name)).toBeUndefined()
+    expect(JSON.parse(variable(main(of(true)), name).value)).toEqual({ '7': '3' })
+  })
+
   it('reads the prices of the operator, and starts anew with others', () => {
     expect(find(manifests(), 'ConfigMap', 'collector-prices')).toBeUndefined()
     const pricesOf = (price: number): ValuesOverrides => {

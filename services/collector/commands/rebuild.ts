@@ -44,7 +44,10 @@ export const rebuildCommand: Command = async (args, source, output) => {
 
 /** What lists and totals have of archived days cannot be made from spans that are not there. */
 async function refuseArchived(session: TurnSession): Promise<void> {
-  const [days] = await session.rows('select count(*) from archived_days')
+  const [days] = await session.rows(`
+    select count(*) from (
+      select day from archived_days union select day from archived_parts
+    ) as days`)
   if (days?.[0] === '0') return
   const message =
     `${days?.[0]} days are archived: their spans are in files, and lists and totals would lose ` +

@@ -125,9 +125,7 @@ async function listNotes(
         order by id limit ${NOTES_MAX + 1}
       ) as rows
     ), noted as (
-      select next.*, exists (
-          select from archived_days where archived_days.day = next.day and state = 'dropped'
-        ) as is_archived,
+      select next.*, is_archived(${organization}, next.day) as is_archived,
         row_number() over (order by id) as nr, lead(id) over (order by id) is not null as has_more
       from next
     )

@@ -86,9 +86,14 @@ async function warmFrom(reader: Reader, { until }: ExportQuery, at: Date): Promi
   if (!cold) return until
   const [next] = await reader.ask(
     (sql) => sql<{ day: string }[]>`
-      select day::text from archived_days
-      where state = 'dropped' and day >= ${at.toISOString().slice(0, 10)}::text::date
-      order by day limit 1`,
+      select day::text from (
+        select day from archived_days where state = 'dropped'
+        union all
+        select day from archived_parts where state = 'dropped'
+          and ((select reading_organization()) is null
+            or organization = (select reading_organization()))
+      ) as days
+      where day >= ${at.toISOString().slice(0, 10)}::text::date order by day limit 1`,
   )
   const begins = new Date(`${next?.day ?? '9999-12-31'}T00:00:00Z`)
   if (begins >= until) return until

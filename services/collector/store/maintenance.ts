@@ -5,6 +5,7 @@ import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { removeFiles } from './archive/archive-files.ts'
 import { readArchiveState, releaseRestored } from './archive/archived-days.ts'
+import type { ArchivedEnds } from './archive/archived-ends.ts'
 import type { ColdDays } from './archive/cold-days.ts'
 import type { Clock } from './clock.ts'
 import { relaxErasures } from './erasures/erase-trace.ts'
@@ -12,15 +13,16 @@ import type { Health } from './health.ts'
 import type { CollectorMetrics } from '../observability/metrics.ts'
 import { pause } from '../../shared/pause.ts'
 import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
+import type { DaysByOrganization } from './spans/days-by-organization.ts'
 import type { DropGuard } from './spans/drop-guard.ts'
 import { dayOf } from './spans/partitions.ts'
 import type { Partitions } from './spans/partitions.ts'
+import { recordRetention } from './spans/record-retention.ts'
 import {
   dropExpired,
   dropOldest,
   findFullDay,
   partitionSizes,
-  recordRetention,
   rollUpSize,
   storedBytes,
   sumOf,
@@ -40,6 +42,8 @@ interface MaintenanceOptions {
   readonly retentionWeeks: number
   /** Undefined where no days are archived. */
   readonly hotDays: number | undefined
+  readonly organizationHotDays: DaysByOrganization
+  readonly archivedEnds: ArchivedEnds
   /** Undefined where there is no store of archived days. */
   readonly cold: ColdDays | undefined
   /** Of all days together; undefined for no limit. */
@@ -66,7 +70,9 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
 }
 
 /** A store that is unavailable keeps nothing else from being done. */
-async function maintainArchive({ sql, cold, health, log }: MaintenanceOptions): Promise<void> {
+async function maintainArchive(options: MaintenanceOptions): Promise<void> {
+  const { sql, cold, health, log, archivedEnds } = options
+  await archivedEnds.refresh(sql)
   await releaseRestored(sql)
   const archive = await readArchiveState(sql)
   health.noteArchive({ ...archive, isOpen: cold !== undefined })

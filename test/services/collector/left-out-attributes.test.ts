@@ -4,7 +4,7 @@ import { LEFT_OUT_KEYS } from '../../../services/collector/conventions/left-out-
 import { KEPT_COLUMNS } from '../../../services/collector/conventions/left-out-keys.ts'
 import { toArchivedRow } from '../../../services/collector/store/archive/archived-columns.ts'
 import { selectArchived } from '../../../services/collector/store/archive/archived-columns.ts'
-import { dayOf, partitionName } from '../../../services/collector/store/spans/partitions.ts'
+import { dayOf } from '../../../services/collector/store/spans/partitions.ts'
 import { openCopyConnection } from '../../../services/shared/postgres/copy/copy-connection.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { anyCharacters } from '../../support/any-characters.ts'
@@ -123,7 +123,8 @@ describe.skipIf(citusUrl)('attributes that are in columns alone', () => {
   const archived = async (): Promise<unknown> => {
     const session = await openCopyConnection(parseAddress(harness.databaseUrl), { name: 'test' })
     try {
-      const rows = await session.rows(selectArchived(partitionName(dayOf(Date.now()))))
+      const day = dayOf(Date.now())
+      const rows = await session.rows(selectArchived({ day, organizations: [], isRest: true }))
       return rows.map(toArchivedRow)
     } finally {
       session.close()

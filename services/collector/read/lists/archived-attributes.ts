@@ -132,12 +132,11 @@ const listFiles = (sql: Queryable, traces: Fragment, shown: Fragment): Promise<F
   sql<FileOfTrace[]>`
     select ${shown}, file.path, file.bytes::float8 as bytes, encode(file.sha256, 'hex') as sha256
     from (${traces}) as traces
-    join archived_files as file on file.organization = traces.organization
+    join cold_files as file on file.organization = traces.organization
       and file.day between (traces.first_start at time zone 'UTC')::date
         and (traces.last_start at time zone 'UTC')::date
       and traces.trace_id between file.first_trace and file.last_trace
-    join archived_days using (day)
-    where archived_days.state = 'dropped' and fits
+    where fits
     order by place, path limit ${MAX_ROWS}`
 
 async function openLook(

@@ -63,36 +63,39 @@ export async function addFile(sql: Queryable, file: DescribedFile): Promise<void
       ${lastTrace}::text::uuid, ${spans}, ${bytes}, decode(${sha256}::text, 'hex'))`
 }
 
-/** The files of a day in the order of their spans. */
-export const listFiles = (sql: Queryable, day: string): Promise<DescribedFile[]> =>
+/**
+ * The files of a day in the order of their spans: those whose spans are not in the database, those
+ * that are being written, or both.
+ */
+export const listFiles = (
+  sql: Queryable,
+  day: string,
+  which?: 'cold' | 'written',
+): Promise<DescribedFile[]> =>
   sql<DescribedFile[]>`
     select path, day::text, organization, first_trace::text, last_trace::text,
       spans::float8 as spans, bytes::float8 as bytes, encode(sha256, 'hex') as sha256
-    from archived_files where day = ${day}::text::date
+    from archived_files where day = ${day}::text::date and ${
+      which === undefined
+        ? sql`true`
+        : sql`exists (select from cold_files c where c.path = archived_files.path)
+            = ${which === 'cold'}`
+    }
     order by organization collate "C", first_trace, last_trace, added`
 
-/**
- * Takes all files of a day out of it, or those of one organization, except those that may have a
- * trace under a hold; they are removed later.
- */
-export async function dropFiles(
-  sql: Queryable,
-  day: string,
-  organization?: string,
-): Promise<number> {
-  const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
-  const { count } = await sql`
-    with dropped as (
-      delete from archived_files where day = ${day}::text::date ${owned}
-        and not exists (
-          select from held_traces h where h.organization = archived_files.organization
-            and h.trace_id between first_trace and last_trace)
-      returning path
-    )
+/** Takes the files that fit a condition out of their days; they are removed later. */
+export async function dropFiles(sql: Queryable, condition: ReturnType<Queryable>): Promise<void> {
+  await sql`
+    with dropped as (delete from archived_files where ${condition} returning path)
     insert into files_to_remove (path) select path from dropped
     on conflict (path) do update set due_at = now()`
-  return count
 }
+
+/** The condition for files that have no trace under a hold. */
+export const withoutHeld = (sql: Queryable) => sql`
+  not exists (
+    select from held_traces h where h.organization = archived_files.organization
+      and h.trace_id between first_trace and last_trace)`
 
 /** Files that are removed in one go. */
 const REMOVED = 1000

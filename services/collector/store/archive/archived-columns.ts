@@ -1,6 +1,9 @@
 import { PROMOTED_COLUMNS } from '../../conventions/columns.ts'
 import { wholeAttributes } from '../../conventions/whole-attributes.ts'
 import { SPAN_COLUMNS } from '../../otlp/span-columns.ts'
+import { partitionName } from '../spans/partitions.ts'
+import { ofRows } from './day-rows.ts'
+import type { DayRows } from './day-rows.ts'
 
 /** The values of a span as PostgreSQL writes them, in the order of `ARCHIVED_COLUMNS`. */
 export type ArchivedRow = readonly (string | null)[]
@@ -42,7 +45,8 @@ export const ARCHIVED_COLUMNS: readonly ArchivedColumn[] = [
 ]
 
 /** The place of a column of `spans` in a row. */
-export const placeOf = (wanted: string): number => STORED_COLUMNS.findIndex(({ name }) => name === wanted)
+export const placeOf = (wanted: string): number =>
+  STORED_COLUMNS.findIndex(({ name }) => name === wanted)
 /** The places of values in a row. */
 export const TRACE_ID = placeOf('trace_id')
 /** The place of the organization in a row. */
@@ -83,11 +87,12 @@ const SHOWN: Readonly<Record<string, string>> = {
   scope: `jsonb_build_object('name', scopes.name, 'version', scopes.version)`,
 }
 
-/** Selects the rows of a partition in the order of the files; behind each is what it leaves out. */
-export const selectArchived = (partition: string): string => `
+/** Selects rows of a partition in the order of the files; behind each is what it leaves out. */
+export const selectArchived = (rows: DayRows): string => `
   select ${ARCHIVED_COLUMNS.map(({ name }) => SHOWN[name] ?? `spans.${name}`).join(', ')},
     spans.left_out
-  from ${partition} as spans
+  from ${partitionName(rows.day)} as spans
   left join resources on resources.id = resource_id and resources.organization = spans.organization
   left join scopes on scopes.id = scope_id and scopes.organization = spans.organization
+  where ${ofRows(rows, 'spans.organization')}
   order by spans.organization collate "C", spans.trace_id, spans.start_time, spans.span_id`

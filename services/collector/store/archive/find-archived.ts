@@ -65,21 +65,18 @@ async function findMissing(
       encode(file.sha256, 'hex') as sha256, array_agg(sought.trace_id::text) as trace_ids
     from sought
     join traces using (organization, trace_id)
-    join archived_files as file on file.organization = traces.organization
+    join cold_files as file on file.organization = traces.organization
       and file.day between (traces.first_start at time zone 'UTC')::date
         and (traces.last_start at time zone 'UTC')::date
       and traces.trace_id between file.first_trace and file.last_trace
-    join archived_days using (day)
-    where archived_days.state = 'dropped' and ${ofDay}
-      and ((select reading_organization()) is null
-        or file.organization = (select reading_organization()))
-      and not exists (
+    where ${ofDay} and not exists (
         select from restored_traces as restored
         where restored.day = file.day and restored.organization = file.organization
           and restored.trace_id = traces.trace_id
           and restored.restored_at > now() - interval '10 minutes'
       )
-    group by file.path order by file.day desc, file.organization, file.first_trace`
+    group by file.day, file.organization, file.path, file.bytes, file.sha256, file.first_trace
+    order by file.day desc, file.organization, file.first_trace`
   const found = new Map<string, ToRestore>()
   for (const { traceIds, day, organization, ...file } of rows) {
     const key = `${day} ${organization}`

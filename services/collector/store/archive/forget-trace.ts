@@ -10,20 +10,18 @@ interface OwnedTrace {
   readonly traceId: string
 }
 
-/** The files that may have a trace, whether their day is archived already or about to be. */
+/** The files that may have a trace that is not in the database. */
 export const listFilesOf = (
   sql: Queryable,
   { traceId, organization }: OwnedTrace,
 ): Promise<DescribedFile[]> => sql<DescribedFile[]>`
   select path, file.day::text, file.organization, first_trace::text, last_trace::text,
     file.spans::float8 as spans, bytes::float8 as bytes, encode(sha256, 'hex') as sha256
-  from traces join archived_files as file on file.organization = traces.organization
+  from traces join cold_files as file on file.organization = traces.organization
     and file.day between (traces.first_start at time zone 'UTC')::date
       and (traces.last_start at time zone 'UTC')::date
     and traces.trace_id between file.first_trace and file.last_trace
-  join archived_days using (day)
-  where traces.trace_id = ${traceId}::text::uuid and traces.organization = ${organization}
-    and archived_days.state = 'dropped'`
+  where traces.trace_id = ${traceId}::text::uuid and traces.organization = ${organization}`
 
 /** Puts new files in the place of others. Raises `conflict` when one was replaced meanwhile. */
 export async function replaceFiles(
@@ -50,8 +48,7 @@ const NO_TRACE = '00000000-0000-0000-0000-000000000000'
 export async function forgetTexts(tx: Transaction, trace: OwnedTrace): Promise<void> {
   const { traceId, organization } = trace
   const hasTrace = tx`trace_ids @> array[${traceId}::text::uuid] and organization = ${organization}`
-  const isArchived = tx`(start_time at time zone 'UTC')::date in (
-    select day from archived_days where state = 'dropped')`
+  const isArchived = tx`is_archived(organization, (start_time at time zone 'UTC')::date)`
   const archived = await tx<
     { place: string; texts: number; traceIds: string[]; signature: Buffer | null }[]
   >`

@@ -1,8 +1,8 @@
 import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
-import { partitionName } from '../spans/partitions.ts'
-import type { Day } from '../spans/partitions.ts'
 import { ORGANIZATION, selectArchived, toArchivedRow, TRACE_ID } from './archived-columns.ts'
 import type { ArchivedRow } from './archived-columns.ts'
+import { dateOf } from './day-rows.ts'
+import type { DayRows } from './day-rows.ts'
 import { addFile, storeFile } from './archive-files.ts'
 import type { ArchiveParts } from './archive-files.ts'
 
@@ -14,34 +14,30 @@ const LARGEST = 2
 const FETCHED = 64
 
 /**
- * The spans of a day, as a transaction sees them, in the order of the files. Its caller ends the
+ * Spans of a day, as a transaction sees them, in the order of the files. Its caller ends the
  * transaction.
  */
-export async function* readPartition(session: Session, day: Day): AsyncGenerator<ArchivedRow> {
-  await session.query(`declare archived no scroll cursor for ${selectArchived(partitionName(day))}`)
+export async function* readPartition(session: Session, rows: DayRows): AsyncGenerator<ArchivedRow> {
+  await session.query(`declare archived no scroll cursor for ${selectArchived(rows)}`)
   for (;;) {
-    const rows = await session.rows(`fetch ${FETCHED} from archived`)
-    yield* rows.map(toArchivedRow)
-    if (rows.length < FETCHED) break
+    const fetched = await session.rows(`fetch ${FETCHED} from archived`)
+    yield* fetched.map(toArchivedRow)
+    if (fetched.length < FETCHED) break
   }
   await session.query('close archived')
 }
 
-/** Writes the files of a day, each with whole traces of one organization where they fit. */
-export async function writeDay(
-  parts: ArchiveParts,
-  session: Session,
-  { day, date }: { readonly day: Day; readonly date: string },
-): Promise<void> {
+/** Writes files of spans of a day, each with whole traces of one organization where they fit. */
+export async function writeDay(parts: ArchiveParts, session: Session, of: DayRows): Promise<void> {
   let rows: ArchivedRow[] = []
   let bytes = 0
   const flush = async (): Promise<void> => {
-    if (rows.length > 0) await addFile(parts.sql, await storeFile(parts, date, rows))
+    if (rows.length > 0) await addFile(parts.sql, await storeFile(parts, dateOf(of.day), rows))
     rows = []
     bytes = 0
   }
   await session.query('begin isolation level repeatable read read only')
-  for await (const row of readPartition(session, day)) {
+  for await (const row of readPartition(session, of)) {
     if (isFull(row, rows.at(-1), Math.max(rows.length / FILE.spans, bytes / FILE.bytes)))
       await flush()
     rows.push(row)

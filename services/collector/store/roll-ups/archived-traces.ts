@@ -18,8 +18,8 @@ const FIND = (touched: readonly TouchedTrace[]): string => `
     unnest(organizations::text[], trace_ids::uuid[]) as one (organization, trace_id)
   join traces using (organization, trace_id)
   where exists (
-    select from archived_files as file join archived_days using (day)
-    where state = 'dropped' and file.organization = traces.organization
+    select from cold_files as file
+    where file.organization = traces.organization
       and file.day between (first_start at time zone 'UTC')::date
         and (last_start at time zone 'UTC')::date
       and traces.trace_id between first_trace and last_trace
@@ -31,7 +31,7 @@ const FIND = (touched: readonly TouchedTrace[]): string => `
       )
   )`
 
-const HAS_ARCHIVED = `select from archived_days where state = 'dropped' limit 1`
+const HAS_ARCHIVED = 'select from archived_files limit 1'
 
 /**
  * Notes traces anew of which spans are in files: they are rolled up once these have been brought

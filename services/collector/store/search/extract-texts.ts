@@ -105,7 +105,7 @@ const TAKE_NOTES = `
   )
   select organization, day, string_agg(trace_ids, ''),
     extract(epoch from now() - min(noted_at)) * 1000,
-    exists (select from archived_days where archived_days.day = taken.day and state = 'dropped')
+    is_archived(organization, day)
   from taken group by organization, day`
 
 type Row = readonly (string | null)[]

@@ -10,8 +10,8 @@ import { takeTurns } from '../take-turns.ts'
 import { forgetOrganization, listArchivedDays } from '../archive/archived-days.ts'
 import { createDropGuard } from './drop-guard.ts'
 import type { DropGuard } from './drop-guard.ts'
-import { organizationCutoff } from './organization-retention.ts'
-import type { OrganizationRetention } from './organization-retention.ts'
+import { organizationCutoff } from './days-by-organization.ts'
+import type { DaysByOrganization } from './days-by-organization.ts'
 import { dayOf, partitionName, startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
 import { dropLeftovers } from './retention.ts'
@@ -19,7 +19,7 @@ import { dropLeftovers } from './retention.ts'
 interface ExpiryOptions {
   /** Where the notes of the roll-ups are: the coordinator of Citus, or the database. */
   readonly address: DatabaseAddress
-  readonly organizationRetention: OrganizationRetention
+  readonly organizationRetention: DaysByOrganization
   readonly clock: Clock
   readonly metrics: CollectorMetrics
   readonly log: Log
@@ -78,11 +78,11 @@ export async function expireOrganizations(
 ): Promise<void> {
   const { organizationRetention, clock, metrics, signal, guards } = options
   let heldBack = 0
-  const archived = new Set(await listArchivedDays(sql))
   for (const organization of organizationRetention.keys()) {
     const cutoff = organizationCutoff(organizationRetention, organization, clock.now()) ?? -Infinity
     const expired = await listExpiredDays(sql, organization, cutoff)
     const admitted = expired.length > 0 ? (guards.get(organization)?.(expired) ?? []) : []
+    const archived = new Set(await listArchivedDays(sql, organization))
     heldBack += expired.length - admitted.length
     for (const { day } of admitted) {
       const expired = { organization, day, cutoff }

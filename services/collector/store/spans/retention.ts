@@ -38,25 +38,6 @@ interface Retained {
 export const retentionCutoff = (now: number, weeks: number): number => now - weeks * WEEK_MS
 
 /**
- * Writes down how long spans are kept, for the views that hide expired ones, and for how long
- * outside of files, for what archives them.
- */
-export async function recordRetention(
-  sql: Database,
-  {
-    retentionWeeks,
-    hotDays,
-  }: { readonly retentionWeeks: number; readonly hotDays?: number | undefined },
-): Promise<void> {
-  await sql`
-    insert into retention (weeks, hot_days)
-    values (${Math.ceil(retentionWeeks)}, ${hotDays ?? null})
-    on conflict (only_row) do update set weeks = excluded.weeks, hot_days = excluded.hot_days
-    where (retention.weeks, retention.hot_days)
-      is distinct from (excluded.weeks, excluded.hot_days)`
-}
-
-/**
  * Drops the days whose every span has expired by PostgreSQL's clock, as far as the guard lets them
  * go, and what only they needed (SPEC 2.6, 8). Undefined when another replica is at it.
  */
@@ -112,7 +93,8 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
       if (archived.has(startOfDay(partition.day).slice(0, 10))) continue
       if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
       if (await keepHeld(session, partition.name)) continue
-      if (!(await dropPartition(session, partition, log))) break
+      const isShared = await emptyShared(session, partition)
+      if (!isShared && !(await dropPartition(session, partition, log))) break
       dropped.push(partition.name)
       total -= sizes.get(partition.name) ?? 0
       log.warn(
@@ -174,6 +156,20 @@ async function detachAndDrop(
 async function dropPartition(sql: Database, partition: Partition, log: Log): Promise<boolean> {
   if (await isDistributed(sql)) return dropDistributed(sql, partition, log)
   await detachAndDrop(sql, partition, 'spans')
+  return true
+}
+
+/** Empties a day of which organizations have files already, which need its partition. */
+async function emptyShared(sql: Database, { name, day }: Partition): Promise<boolean> {
+  const date = startOfDay(day).slice(0, 10)
+  const parts = await sql`
+    select from archived_parts where day = ${date}::text::date and state = 'dropped' limit 1`
+  if (parts.length === 0) return false
+  await sql.begin(async (tx) => {
+    await tx`set local lock_timeout = '2s'`
+    await tx.unsafe(`truncate ${name}`)
+    await tx`delete from restored_traces where day = ${date}::text::date`
+  })
   return true
 }
 

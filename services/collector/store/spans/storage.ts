@@ -12,8 +12,9 @@ import type { Redaction } from '../../otlp/redaction/redaction.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { GroupCommit, SubmissionFacts } from './group-commit.ts'
 import { createIdentityStore } from './identity-store.ts'
-import { organizationCutoff } from './organization-retention.ts'
-import type { OrganizationRetention } from './organization-retention.ts'
+import { organizationCutoff } from './days-by-organization.ts'
+import type { DaysByOrganization } from './days-by-organization.ts'
+import type { ArchivedEnds } from '../archive/archived-ends.ts'
 import type { Partitions } from './partitions.ts'
 import { retentionCutoff } from './retention.ts'
 import { createWriter } from './writer.ts'
@@ -37,7 +38,9 @@ interface StorageOptions {
   readonly retentionWeeks: number
   /** Undefined where no days are archived: spans of such days are not taken. */
   readonly hotDays?: number | undefined
-  readonly organizationRetention: OrganizationRetention
+  readonly organizationRetention: DaysByOrganization
+  readonly organizationHotDays: DaysByOrganization
+  readonly archivedEnds: ArchivedEnds
   /** Undefined when texts are stored as they come. */
   readonly redaction?: Redaction | undefined
 }
@@ -89,21 +92,34 @@ export function createStorage(options: StorageOptions): Storage {
   }
 }
 
-/** Spans may start between the end of their retention and a day from now. */
+/**
+ * Spans may start between the end of their retention and a day from now, and in no day that is
+ * archived, whatever the days of now say.
+ */
 function windowAt(
   nowMs: number,
-  { retentionWeeks, hotDays = Infinity, organizationRetention }: StorageOptions,
+  options: StorageOptions,
 ): Omit<RequestFacts, keyof SubmissionFacts> {
+  const { retentionWeeks, hotDays = Infinity, archivedEnds } = options
+  const { organizationRetention, organizationHotDays } = options
+  const cutoff = retentionCutoff(nowMs, Math.min(retentionWeeks, hotDays / 7))
+  const oldest = Math.max(cutoff, archivedEnds.ofAll())
+  const hasOwn =
+    organizationRetention.size + organizationHotDays.size > 0 || archivedEnds.hasParts()
   return {
-    oldest: toMicros(retentionCutoff(nowMs, Math.min(retentionWeeks, hotDays / 7))),
+    oldest: toMicros(oldest),
     newest: toMicros(nowMs + FUTURE_MS),
-    oldestOf:
-      organizationRetention.size === 0
-        ? undefined
-        : (organization) => {
-            const cutoff = organizationCutoff(organizationRetention, organization, nowMs)
-            return cutoff === undefined ? undefined : toMicros(cutoff)
-          },
+    oldestOf: hasOwn
+      ? (organization) =>
+          toMicros(
+            Math.max(
+              oldest,
+              organizationCutoff(organizationRetention, organization, nowMs) ?? -Infinity,
+              organizationCutoff(organizationHotDays, organization, nowMs) ?? -Infinity,
+              archivedEnds.of(organization),
+            ),
+          )
+      : undefined,
   }
 }
 
