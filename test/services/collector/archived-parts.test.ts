@@ -4,11 +4,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../services/collector/env.ts'
 import { dropOldest } from '../../../services/collector/store/spans/retention.ts'
+import { openColdDays } from '../../../services/collector/store/archive/cold-days.ts'
+import { createEraser } from '../../../services/collector/store/erasures/erase-trace.ts'
+import { LEADER_LOCK } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
+import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { citusUrl } from '../../support/citus.ts'
 import { programPath } from '../../support/program.ts'
-import { answerOf, dateOf, idOf, NOON, openArchive, traceOf } from './support/cold-days.ts'
-import { clockAt, createHarness, SECRET, silent } from './support/harness.ts'
+import { until } from '../../support/until.ts'
+import { answerOf, DAY_MS, dateOf, idOf, NOON, openArchive, traceOf } from './support/cold-days.ts'
+import { clockAt, createHarness, environment, SECRET, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
 import { A, authorizationOf, B, tenantOf } from './support/tokens.ts'
@@ -47,6 +52,15 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     '': [traceOf(5, 3000)],
   }
   const [first = [], second = []] = traces[A] ?? []
+  /** One span on one day, and one on the next. */
+  const moving = [traceOf(8)[0] ?? {}].flatMap((root) => [
+    root,
+    spanOf({
+      traceId: root.traceId ?? '',
+      parentSpanId: root.spanId ?? '',
+      startTimeUnixNano: nanos(NOON - 7 * DAY_MS),
+    }),
+  ])
   const owners = [A, B, undefined]
   const since = dateOf(8)
   const paths = (): string[] => [
@@ -115,6 +129,11 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
       const mayCall = (): void => {
         if (++calls >= failsAt) throw new Error('the store is gone')
       }
+      // A hold that is put on a trace meanwhile keeps nothing from beginning anew.
+      if (failsAt === 4)
+        await harness.sql`
+          insert into held_traces (organization, hold_id, trace_id)
+          values (${A}, gen_random_uuid(), ${idOf(first)}::uuid)`
       const { failed } = await opened.archive({
         ...opened.store,
         async write(...given) {
@@ -131,6 +150,7 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     expect(await places()).toEqual({ hot: ['', B].toSorted(), cold: [A] })
     expect(await opened.verify(5)).toEqual({ traces: 1, spans: 2 })
     expect(await opened.archive()).toEqual({ archived: 0, failed: 0 })
+    await harness.sql`delete from held_traces`
   })
 
   it('is answered as before to its owner and to the platform, and to no other', async () => {
@@ -147,7 +167,7 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
   it('takes no more spans, whatever the days are then, and those of others do', async () => {
     const other = await harness.another()
     const send = async (organization: string): Promise<string> => {
-      const span = spanOf({ startTimeUnixNano: nanos(NOON - 5 * 86_400_000) })
+      const span = spanOf({ startTimeUnixNano: nanos(NOON - 5 * DAY_MS) })
       const authorization = await authorizationOf({ organization })
       const response = await fetch(`${other.url}/v1/traces`, {
         method: 'POST',
@@ -167,6 +187,7 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     const url = `${harness.collector.url}/api/traces/${idOf(second)}`
     expect((await fetch(url, { method: 'DELETE', headers: { authorization } })).status).toBe(200)
     await harness.rolledUp()
+    await harness.extracted()
     expect(await opened.filesOf(6)).toEqual([])
     expect(await answerOf(harness, A, `/api/traces/${idOf(second)}`)).toMatch(/^404 /)
   })
@@ -204,5 +225,51 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     expect(dropped).toContain(`spans_${dateOf(3).replaceAll('-', '')}`)
     expect(await answerOf(harness, A, `/api/traces/${idOf(ours)}`)).toMatch(/^200 /)
     expect(await answerOf(harness, B, `/api/traces/${idOf(theirs)}`)).toMatch(/^404 /)
+  })
+
+  it('is not dropped while a turn of the roll-ups may be summing it up', async () => {
+    await harness.sql`update organization_hot_days set days = 6`
+    expect(await tenantOf(harness, A).send(toProtobuf(requestOf(...moving)))).toBe(200)
+    await harness.rolledUp()
+    await harness.extracted()
+    const turn = connectDatabase(parseAddress(harness.databaseUrl), { name: 'test', max: 1 })
+    await turn`select pg_advisory_lock(${LEADER_LOCK}::int8)`
+    const archived = opened.archive()
+    await until(async () => {
+      const waiting = await harness.sql`
+        select from pg_locks where locktype = 'advisory' and not granted and database = (
+          select oid from pg_database where datname = current_database())`
+      return waiting.length > 0
+    })
+    expect(await opened.hotSpans(8)).toBe(1)
+    await turn.end()
+    expect(await archived).toEqual({ archived: 1, failed: 0 })
+    expect(await opened.hotSpans(8)).toBe(0)
+  })
+
+  it('is deleted again where more of it is archived in the middle of a deletion', async () => {
+    await harness.sql`update organization_hot_days set days = 5`
+    const source = { ...environment(harness.databaseUrl), COLLECTOR_ARCHIVE_DIRECTORY: directory }
+    const program = programPath('collector')
+    const cold = openColdDays(readConfig(source), { program, source, log: silent })
+    if (!cold) throw new Error('There is a store.')
+    const eraser = createEraser(parseAddress(harness.databaseUrl), {
+      cold: {
+        ...cold,
+        async without(...given) {
+          await opened.archive()
+          return cold.without(...given)
+        },
+      },
+    })
+    const traceId = idOf(moving).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    const erase = () =>
+      eraser.erase({ traceId, organization: A, issuer: undefined, tokenId: undefined })
+    await expect(erase()).rejects.toMatchObject({ code: 'conflict' })
+    expect(await opened.hotSpans(7)).toBe(0)
+    expect(await erase()).toMatchObject({ spans: 2 })
+    await eraser.close()
+    cold.close()
+    expect([await opened.filesOf(7), await opened.filesOf(8)]).toEqual([[], []])
   })
 })

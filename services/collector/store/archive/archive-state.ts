@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../../../shared/postgres/database.ts'
+import { LEADER_LOCK } from '../roll-ups/roll-up-turn.ts'
 import { partitionName } from '../spans/partitions.ts'
 import { dropFiles } from './archive-files.ts'
 import { dateOf, ofRows } from './day-rows.ts'
@@ -101,9 +102,10 @@ export const tryToDrop = (sql: Database, rows: DayRows): Promise<boolean> =>
     if (changed.length === 0 || changed.some(({ state }) => state !== 'dropped')) return false
     // Spans of parts may have been brought back, and are being read.
     const isShared = !rows.isRest || rows.organizations.length > 0
-    await tx.unsafe(
-      isShared ? `delete from ${partition} where ${ofRows(rows)}` : `truncate ${partition}`,
-    )
+    if (isShared) await tx.unsafe(`delete from ${partition} where ${ofRows(rows)}`)
+    // A turn that has found a trace whole sums it up before its spans go.
+    await tx`select pg_advisory_xact_lock(${LEADER_LOCK}::int8)`
+    if (!isShared) await tx.unsafe(`truncate ${partition}`)
     if (rows.isRest)
       await tx`delete from archived_parts where day = ${dateOf(rows.day)}::text::date`
     return true

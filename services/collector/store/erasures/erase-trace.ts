@@ -123,11 +123,31 @@ async function carryOut(
   const erased = await sql.begin(async (tx) => {
     if (await isHeld(tx, erasure)) throw keptByHold()
     await replaceFiles(tx, rewritten ?? [])
-    return deleteSpans(tx, id, erasure)
+    const deleted = await deleteSpans(tx, id, erasure)
+    await requireNoOthers(tx, erasure, [
+      ...files,
+      ...(rewritten ?? []).map(({ instead }) => instead),
+    ])
+    return deleted
   })
   // What is left the next maintenance removes.
   if (cold && rewritten) await removeFiles({ sql, store: cold.store }).catch(() => {})
   return erased
+}
+
+/**
+ * Raises `conflict` where spans have moved into other files since these were listed. The deletion
+ * has waited for whoever was moving them.
+ */
+async function requireNoOthers(
+  tx: Transaction,
+  erasure: Erasure,
+  known: readonly ({ readonly path: string } | undefined)[],
+): Promise<void> {
+  const paths = new Set(known.map((file) => file?.path))
+  const others = (await listFilesOf(tx, erasure)).filter(({ path }) => !paths.has(path))
+  if (others.length > 0)
+    throw new AppError('conflict', 'A day of the trace was just archived; try again.')
 }
 
 /**

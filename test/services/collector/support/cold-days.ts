@@ -48,7 +48,7 @@ const comparable = (path: string, text: string): string =>
  * depends on the time. What takes too long on a busy machine is asked again.
  */
 export async function answerOf(
-  harness: Harness,
+  harness: Parameters<typeof tenantOf>[0],
   organization: string | undefined,
   path: string,
 ): Promise<string> {

@@ -1,7 +1,6 @@
 import { signCollectorToken } from '../../../../services/shared/collector-token.ts'
 import type { CollectorTokenOptions } from '../../../../services/shared/collector-token.ts'
 import { postTo, SECRET } from './harness.ts'
-import type { Harness } from './harness.ts'
 
 export const A = 'organization-a'
 export const B = 'organization-b'
@@ -11,13 +10,17 @@ export async function authorizationOf(options: CollectorTokenOptions = {}): Prom
   return `Bearer ${await signCollectorToken(SECRET, 'test', options)}`
 }
 
+interface Place {
+  readonly collector: { readonly url: string }
+}
+
 /** Sends and asks as an organization; undefined for the platform. */
 export interface Tenant {
   send(body: Buffer): Promise<number>
   ask(path: string): Promise<{ status: number; text: string }>
 }
 
-export function tenantOf(harness: Harness, organization?: string): Tenant {
+export function tenantOf(harness: Place, organization?: string): Tenant {
   const authorization = () => authorizationOf({ organization })
   return {
     async send(body) {
