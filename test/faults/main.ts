@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util'
+import { testArchive } from './archive/main.ts'
+import type { ArchiveFaultReport } from './archive/run-archive-faults.ts'
 import { faultRuns } from './runs/run-faults.ts'
 import type { RunFaultReport } from './runs/run-faults.ts'
 import { runFaults } from './run-faults.ts'
@@ -8,7 +10,7 @@ import type { PortFaultReport } from './ports/run-port-faults.ts'
 import { testWebhooks } from './webhooks/main.ts'
 import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 
-const HELP = `npm run test:long -- faults [runs | webhooks | ports] [options]
+const HELP = `npm run test:long -- faults [runs | webhooks | ports | archive] [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
@@ -27,14 +29,19 @@ tools of MCP and agents of A2A, events arrive at a trigger, and people decide. T
 each event must have started one run, the events of a run must all be there, and one decision must
 count for each that was asked for.
 
+With "archive", what moves old days of traces into files is killed at any of its messages to
+PostgreSQL and to the store, and its connections are cut. Then each span must be in the database or
+in files, never in both or in neither, each answer must be the one of before, and no file may be
+left that nothing knows.
+
   --kills <n>   how many kills (default 200)
   --seed <n>    of the faults and the pauses between them (default: a random one, which is printed)
   --json        one JSON document on standard output instead of a table
   --help        this text
 
 Exit code: 0 when all is there once; 1 when a span is lost or doubled or a roll-up is wrong, when a
-step was paid for twice or a run is wrong, when an event is lost, out of order or changed, or when a
-call started no run or several; 2 for a wrong command line.
+step was paid for twice or a run is wrong, when an event is lost, out of order or changed, when a
+call started no run or several, or when an archived day differs; 2 for a wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
 const PAUSE_AFTER = 20
@@ -62,7 +69,9 @@ function readOptions(): Options | undefined {
   if (values.help) return undefined
   const [subject = 'spans', ...others] = positionals
   if (!isSubject(subject) || others.length > 0) {
-    throw new Error(`"runs", "webhooks", "ports" or nothing; it is "${positionals.join(' ')}".`)
+    throw new Error(
+      `"runs", "webhooks", "ports", "archive" or nothing; it is "${positionals.join(' ')}".`,
+    )
   }
   return {
     subject,
@@ -136,6 +145,20 @@ function portsToText(report: PortFaultReport): string {
   ].join('\n')
 }
 
+function archiveToText(report: ArchiveFaultReport): string {
+  const { faults, rounds, spans, steps, store, seed, misplaced, orphans } = report
+  const { wrongAnswers, unverified } = report
+  return [
+    ...Object.entries(faults).map(([name, times]) => `${String(times).padStart(5)} ${name}`),
+    `${spans} spans archived ${rounds} times into a ${store}, in up to ${steps} messages`,
+    `${misplaced} times misplaced, ${wrongAnswers.length} answers wrong, ${unverified.length} ` +
+      `days not verified, ${orphans} files left (seed ${seed})`,
+    ...wrongAnswers,
+    ...unverified,
+    '',
+  ].join('\n')
+}
+
 type Say = (done: number, what: string) => void
 
 interface Outcome {
@@ -170,6 +193,10 @@ const SUBJECTS = {
   async ports({ kills, seed }: Options, say: Say): Promise<Outcome> {
     const report = await faultPorts({ kills, seed, onKill: (done) => say(done, 'ports') })
     return { report, text: portsToText(report) }
+  },
+  async archive({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await testArchive({ kills, seed, onKill: (done) => say(done, 'archive') })
+    return { report, text: archiveToText(report) }
   },
 }
 
