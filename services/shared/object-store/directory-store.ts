@@ -60,6 +60,8 @@ export function createDirectoryStore(directory: string): ObjectStore {
     },
     async remove(path) {
       await rm(at(path), { force: true })
+      // Of a program that was killed while it wrote the file.
+      await rm(`${at(path)}${UNFINISHED}`, { force: true })
       // The directory goes with its last file.
       await rmdir(dirname(at(path))).catch(() => {})
     },

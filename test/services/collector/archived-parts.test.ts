@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../services/collector/env.ts'
 import { dropOldest } from '../../../services/collector/store/spans/retention.ts'
@@ -271,5 +271,34 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     await eraser.close()
     cold.close()
     expect([await opened.filesOf(7), await opened.filesOf(8)]).toEqual([[], []])
+  })
+
+  it('is not written again after a run that was cut off between its two commits', async () => {
+    await harness.sql`insert into organization_hot_days values (${B}, 1)`
+    const spans = traceOf(4, 6000)
+    expect(await tenantOf(harness, B).send(toProtobuf(requestOf(...spans)))).toBe(200)
+    await harness.rolledUp()
+    await harness.extracted()
+    await harness.sql`
+      create function cut_off() returns trigger language plpgsql as $$
+      begin raise 'cut off'; end $$`
+    await harness.sql`
+      create trigger cut_off before update on archived_parts for each row
+      when (new.state = 'dropped') execute function cut_off()`
+    expect(await opened.archive()).toMatchObject({ archived: 0 })
+    await harness.sql`drop trigger cut_off on archived_parts`
+    const files = await opened.filesOf(4)
+    expect([files.length, await opened.hotSpans(4)]).toEqual([1, 2])
+    const noWrites = { ...opened.store, write: () => Promise.reject(new Error('written')) }
+    expect((await opened.archive(noWrites)).failed).toBe(0)
+    expect([await opened.filesOf(4), await opened.hotSpans(4)]).toEqual([files, 0])
+    expect(await answerOf(harness, B, `/api/traces/${idOf(spans)}`)).toMatch(/^200 /)
+  })
+
+  it('leaves nothing of a file whose writer was killed', async () => {
+    const [path = ''] = await opened.filesOf(4)
+    await writeFile(`${path}.unfinished`, 'half of it')
+    await opened.store.remove(relative(directory, path))
+    expect(await opened.filesOf(4)).toEqual([])
   })
 })

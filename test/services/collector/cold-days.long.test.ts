@@ -137,6 +137,9 @@ describe.skipIf(!hasS3Server || citusUrl !== undefined)('a day in a bucket', () 
     const absent = await answer(`/api/traces?text=xylophagous&from=${DAY}`)
     const common = await answer(`/api/traces?text=crew&from=${DAY}&limit=10`)
     await release()
+    const filter = `/api/traces?attribute=gen_ai.operation.name%3Dabsent&from=${DAY}`
+    const filtered = await answer(filter)
+    const filteredAgain = await answer(filter)
     const list = await answer(`/api/traces?excerpts=100&limit=50&from=${DAY}`)
     console.log({
       ...files,
@@ -147,6 +150,8 @@ describe.skipIf(!hasS3Server || citusUrl !== undefined)('a day in a bucket', () 
       absentMs: absent.ms,
       commonMs: common.ms,
       listMs: list.ms,
+      filteredMs: filtered.ms,
+      filteredAgainMs: filteredAgain.ms,
     })
     expect(rare.text).toContain(needle.traceId ?? '')
     const verified = await runProgram('collector', ['archive:verify', DAY], program)

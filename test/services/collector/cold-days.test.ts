@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { removeFiles } from '../../../services/collector/store/archive/archive-files.ts'
 import {
@@ -8,12 +9,14 @@ import {
   openColdDays,
 } from '../../../services/collector/store/archive/cold-days.ts'
 import { forgetArchivedDays } from '../../../services/collector/store/archive/archived-days.ts'
+import { readSpanFile } from '../../../services/collector/store/archive/span-file.ts'
 import { readConfig } from '../../../services/collector/env.ts'
 import { openAnswerReaders } from '../../../services/collector/read/answer-readers.ts'
 import { listTraces, readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
 import type { ObjectStore } from '../../../services/shared/object-store/object-store.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { citusUrl } from '../../support/citus.ts'
+import { freePort } from '../../support/free-port.ts'
 import { programPath, runProgram } from '../../support/program.ts'
 import {
   answerOf,
@@ -353,5 +356,40 @@ describe('the process that reads archived days', () => {
     expect(await reader.perform(task)).toEqual({ rewritten: [] })
     reader.close()
     await rm(directory, { recursive: true })
+  })
+})
+
+describe('a file of archived days', () => {
+  it('is read as an earlier version wrote it, which knew fewer columns', async () => {
+    const buffer = parquetWriteBuffer({
+      columnData: [
+        { name: 'trace_id', data: ['11111111-1111-1111-1111-111111111111'], type: 'UUID' },
+        { name: 'name', data: ['work'], type: 'STRING' },
+      ],
+    })
+    const rows = []
+    for await (const row of readSpanFile(Buffer.from(buffer))) rows.push(row)
+    expect(rows).toHaveLength(1)
+    expect(rows[0]?.filter((value) => value !== null)).toEqual([
+      '11111111-1111-1111-1111-111111111111',
+      'work',
+    ])
+  })
+
+  it('is unavailable while its store does not answer', async () => {
+    const source = {
+      ...environment('postgres://nobody@127.0.0.1:1/none'),
+      COLLECTOR_ARCHIVE_S3_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+      COLLECTOR_ARCHIVE_S3_BUCKET: 'backups',
+      COLLECTOR_ARCHIVE_S3_ACCESS_KEY_ID: 'access',
+      COLLECTOR_ARCHIVE_S3_SECRET_ACCESS_KEY: 'secret',
+    }
+    const program = programPath('collector')
+    const cold = openColdDays(readConfig(source), { program, source, log: silent })
+    const file = { path: 'day=2026-11-21/one.parquet', bytes: 1, sha256: '' }
+    await expect(cold?.holdersOf({ key: 'k', value: 'v', resourceIds: [] }, file)).rejects.toThrow(
+      'does not answer',
+    )
+    cold?.close()
   })
 })
