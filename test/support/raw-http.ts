@@ -1,5 +1,4 @@
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 
 /**
  * Sends bytes to the server of a URL as they are, and resolves to all that comes back until it
@@ -12,11 +11,14 @@ export async function exchange(
 ): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  // A server that answers early may reset the rest of what is sent.
+  const parts: Buffer[] = []
+  socket.on('data', (part) => parts.push(part))
+  // A server that answers early may reset the rest of what is sent: what it answered counts.
   socket.on('error', () => {})
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)
   socket.write(body)
-  return text(socket)
+  await new Promise((resolve) => socket.once('close', resolve))
+  return Buffer.concat(parts).toString()
 }
 
 /** The head of a request, line by line, after which the server closes the connection. */
