@@ -8,6 +8,7 @@ import { clockAt, createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan } from './support/otlp.ts'
+import { anyNamed, toNamedBody } from './support/named-spans.ts'
 import { readRollUps, recomputeRollUps } from './support/roll-up-oracle.ts'
 
 const HOUR_MS = 3_600_000
@@ -78,56 +79,6 @@ function toBody({ spans, organization }: AnyRequest, now: number): Buffer {
   if (organization !== undefined)
     first?.resource?.attributes?.push(textAttribute('organization_id', organization))
   return toProtobuf(request)
-}
-
-const word = fc.constantFrom('a', 'B', 'ä', '😀', '\uffff', 'a b', '"', '\\', '\t', 'x'.repeat(600))
-
-/** A span of one of a few traces that differs from others in what roll-ups of notes are made of. */
-const anyNamedSpan = fc.record({
-  trace: fc.nat(2),
-  id: fc.nat(5),
-  parent: fc.option(fc.nat(9), { nil: undefined }),
-  startMs: fc.nat(3),
-  startNs: fc.nat(999),
-  lastsNs: fc.option(fc.oneof(fc.nat(9e9), fc.constantFrom(2 ** 53, -1)), { nil: undefined }),
-  status: fc.nat(2),
-  name: fc.oneof(word, fc.constant('long '.repeat(4000))),
-  attributes: fc.dictionary(
-    fc.constantFrom(
-      'agent.name',
-      'task_name',
-      'task_id',
-      'gen_ai.tool.name',
-      'error.type',
-      'logfire.msg',
-      'crew_id',
-      'kickoff_id',
-      'session.id',
-      'user.id',
-      'gen_ai.request.model',
-    ),
-    word,
-  ),
-  operation: fc.constantFrom(undefined, 'execute_tool', 'invoke_agent', 'chat', 'task', 'what'),
-})
-
-function toNamedSpan(one: Of<typeof anyNamedSpan>, now: number): OtlpSpan {
-  const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0')
-  const start = BigInt(now + one.startMs) * 1_000_000n + BigInt(one.startNs)
-  const end = one.lastsNs === undefined ? 0n : start + BigInt(one.lastsNs)
-  const operation = one.operation === undefined ? {} : { 'gen_ai.operation.name': one.operation }
-  return spanOf({
-    traceId: hex(run, 16) + hex(one.trace + 1, 16),
-    spanId: hex(one.id + 1, 16),
-    ...(one.parent === undefined ? {} : { parentSpanId: hex(one.parent + 1, 16) }),
-    name: one.name,
-    startTimeUnixNano: `${start}`,
-    endTimeUnixNano: `${end}`,
-    status: { code: one.status },
-    attributes: Object.entries({ ...one.attributes, ...operation }).map(([key, value]) =>
-      textAttribute(key, value),
-    ),
-  })
 }
 
 const EMPTY = toProtobuf({ resourceSpans: [] })
@@ -224,10 +175,23 @@ describe('the roll-ups', () => {
         .padStart(16, '0')
         .replace(/^(.{8})(.{4})/, '$1-$2-')}%`}
       order by organization, trace_id`
+    /** Sums of calls that are not those of traces, and the other way round. */
+    const readUnlike = () => sql`
+      with ofTraces as (
+        select hour, organization, coalesce(crew_id, '') as crew_id, model,
+          sum(part.calls) as calls, coalesce(sum(part.input_tokens), 0) as input_tokens,
+          coalesce(sum(part.cost_usd), 0) as cost_usd, coalesce(sum(part.unpriced), 0) as unpriced,
+          coalesce(sum(part.duration_us), 0) as duration_us
+        from traces cross join lateral unnest(usage) as part group by 1, 2, 3, 4
+      )
+      select from ofTraces full join usage_hourly as stored
+        using (hour, organization, crew_id, model, calls, input_tokens, cost_usd, unpriced,
+          duration_us)
+      where ofTraces is null or stored is null`
     const services = [undefined, 'crew', 'a "\\ ö', '7', 's'.repeat(600)]
     const requests = fc.array(
       fc.record({
-        spans: fc.array(anyNamedSpan, { minLength: 1, maxLength: 6 }),
+        spans: fc.array(anyNamed, { minLength: 1, maxLength: 6 }),
         service: fc.constantFrom(...services),
       }),
       { minLength: 1, maxLength: 3 },
@@ -236,18 +200,11 @@ describe('the roll-ups', () => {
       fc.asyncProperty(requests, async (all) => {
         run++
         const now = Date.now()
-        for (const { spans, service } of all) {
-          const request = requestOf(...spans.map((one) => toNamedSpan(one, now)))
-          const [first] = request.resourceSpans ?? []
-          if (first)
-            first.resource = {
-              attributes: service === undefined ? [] : [textAttribute('service.name', service)],
-            }
-          await send(toProtobuf(request))
-        }
+        for (const one of all) await send(toNamedBody(one, { run, now }))
         await harness.rolledUp()
         const ofNotes = await readAll()
         expect(ofNotes).not.toEqual([])
+        expect(await readUnlike()).toEqual([])
         await sql`
           insert into touched_traces (organization, day, trace_ids)
           select organization, (start_time at time zone 'UTC')::date, uuid_send(trace_id)

@@ -2,7 +2,8 @@ import type { Price, TokenPrices } from '../../../shared/prices/price-table.ts'
 import { arrayText } from '../../../shared/postgres/arrays.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 
-const KINDS = [
+/** Of prices, in the order of their columns. */
+export const KINDS = [
   ['input', 'cached', 'cache_write', 'audio_input'] as const,
   ['output', 'reasoning', 'audio_output'] as const,
 ].flat()
@@ -81,10 +82,15 @@ export function pricesOf(prices: readonly Price[]): string {
 }
 
 function rowsOf({ models, organization = '', from, until, perMillion }: Price): PriceRow[] {
-  const amounts = KINDS.map((kind) => perToken(perMillion[kind] ?? perMillion[FALLBACK[kind]] ?? 0))
-  const time = [from ?? '-infinity', until ?? 'infinity']
-  return models.map((model) => [model, organization, ...time, ...amounts])
+  const time = [from, until].map((day) => day && `${day} 00:00Z`)
+  const [begins = '-infinity', ends = 'infinity'] = time
+  const amounts = amountsOf(perMillion)
+  return models.map((model) => [model, organization, begins, ends, ...amounts])
 }
+
+/** For each of `KINDS` in 1e-12 dollars a token. */
+export const amountsOf = (perMillion: TokenPrices): number[] =>
+  KINDS.map((kind) => perToken(perMillion[kind] ?? perMillion[FALLBACK[kind]] ?? 0))
 
 /**
  * In 1e-12 dollars: of all prices that are written with six decimals or fewer that is a whole
@@ -104,7 +110,7 @@ const FALLBACK: Readonly<Record<(typeof KINDS)[number], keyof TokenPrices>> = {
 }
 
 /** The columns of tokens that are part of another, and the price of each. */
-const PARTS = {
+export const PARTS = {
   input_tokens: {
     cache_read_tokens: 'cached',
     cache_write_tokens: 'cache_write',

@@ -1,3 +1,11 @@
+/** Of one kind and call: four of them fit in four bytes. More than that counts as that. */
+export const MAX_TOKENS = 500_000_000
+/** A call that lasts longer counts as a day. */
+export const MAX_DURATION_NS = 86_400_000_000_000
+
+/** Dollars: a call that costs more counts as that. */
+export const MAX_COST = 1e6
+
 /** Upper bounds of the ranges of durations that `usage_hourly` counts, in milliseconds. */
 export const DURATION_BOUNDS_MS: readonly number[] = Array.from(
   { length: 11 },

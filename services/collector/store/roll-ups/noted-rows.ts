@@ -1,41 +1,57 @@
 /** What says whose a trace is, beside the organization: of its root, or else of any span. */
 export const OWNER_COLUMNS: readonly string[] = ['crew_id', 'kickoff_id', 'session_id', 'user_id']
 
-/**
- * The columns of `traces` that a note has the rows of, in their order: all but those of calls,
- * which such traces have not.
- */
+/** The columns of `traces` that a note has the rows of, in their order, for those without calls. */
 export const NOTED_COLUMNS: readonly string[] = [
   ['organization', 'trace_id', 'start_time', 'first_start', 'last_start', 'end_time'],
   ['duration_ns', 'root_span_id', 'start_ns', 'status', 'name', 'service', ...OWNER_COLUMNS],
   ['agents', 'spans', 'error_spans', 'terms'],
 ].flat()
 
-/** The roll-up of a trace: its row, for COPY BINARY. */
+/** The roll-up of a trace: the beginning of its row for COPY BINARY, which is all without calls. */
 export interface NotedRow {
   readonly row: Buffer
   readonly hasTexts: boolean
+  /** What its calls add up to, as `packUsage` writes it; undefined without calls. */
+  readonly usage: Buffer | undefined
 }
 
 /**
  * Another number for each change of what rows are made of, or of how they are packed: during an
  * upgrade two releases write and read them.
  */
-export const NOTED_FORM = 1
-const HEAD_BYTES = 5
+export const NOTED_FORM = 2
+/** What differs with the prices has so many. */
+export const PRICES_KEY_BYTES = 8
+const FIRST_ROW_AT = 1 + PRICES_KEY_BYTES
+
+/** Bits of what a trace has. */
+export const HAS_TEXTS_BIT = 1
+export const HAS_CALLS_BIT = 2
 
 /**
- * Unpacks what begins with the form and has, for each trace of a note, whether it has texts, the
- * length of its row, 0 for none, and that. Finds nothing of another release.
+ * Unpacks what begins with the form and the key of prices and has, for each trace of a note, what
+ * it has, the lengths of its row, 0 for none, and of what its calls add up to, and these. Finds
+ * nothing of another release, and no calls by other prices.
  */
-export function unpackRows(packed: Buffer): (NotedRow | undefined)[] {
+export function unpackRows(packed: Buffer, pricesKey: Buffer): (NotedRow | undefined)[] {
   const rows: (NotedRow | undefined)[] = []
   if (packed[0] !== NOTED_FORM) return rows
-  for (let at = 1; at < packed.length;) {
-    const hasTexts = packed[at] === 1
-    const begin = at + HEAD_BYTES
-    at = begin + packed.readUInt32BE(at + 1)
-    rows.push(at === begin ? undefined : { row: packed.subarray(begin, at), hasTexts })
+  const arePricesSame = packed.subarray(1, FIRST_ROW_AT).equals(pricesKey)
+  let at = FIRST_ROW_AT
+  const next = (): Buffer => {
+    const begin = at + LENGTH_BYTES
+    at = begin + packed.readUInt32BE(at)
+    return packed.subarray(begin, at)
+  }
+  while (at < packed.length) {
+    const bits = packed[at++] ?? 0
+    const row = next()
+    const usage = (bits & HAS_CALLS_BIT) > 0 ? next() : undefined
+    const isKnown = row.length > 0 && (arePricesSame || !usage)
+    rows.push(isKnown ? { row, hasTexts: (bits & HAS_TEXTS_BIT) > 0, usage } : undefined)
   }
   return rows
 }
+
+const LENGTH_BYTES = 4

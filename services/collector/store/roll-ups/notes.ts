@@ -63,8 +63,8 @@ interface TakenNotes {
   readonly lagMs: number
 }
 
-/** Takes the oldest notes. */
-export async function takeNotes(session: Session): Promise<TakenNotes> {
+/** Takes the oldest notes, with roll-ups of calls by these prices. */
+export async function takeNotes(session: Session, pricesKey: Buffer): Promise<TakenNotes> {
   const touched = new Map<string, TouchedTrace>()
   let lagMs = 0
   for (const [organization, day, bytes, age, rollUps] of await session.rows(TAKE_NOTES)) {
@@ -72,7 +72,7 @@ export async function takeNotes(session: Session): Promise<TakenNotes> {
       organization: organization ?? '',
       day: day ?? '',
       ids: bytes ?? '',
-      rows: rollUps ? unpackRows(Buffer.from(rollUps.slice(HEX_PREFIX.length), 'hex')) : [],
+      rows: rollUps ? unpackRows(fromHex(rollUps), pricesKey) : [],
     })
     lagMs = Math.max(lagMs, Number(age))
   }
@@ -80,6 +80,7 @@ export async function takeNotes(session: Session): Promise<TakenNotes> {
 }
 
 const HEX_PREFIX = '\\x'
+const fromHex = (text: string): Buffer => Buffer.from(text.slice(HEX_PREFIX.length), 'hex')
 
 interface Note {
   readonly organization: string

@@ -1,18 +1,19 @@
 import { priceJoins } from './call-cost.ts'
 import type { Price } from '../../../shared/prices/price-table.ts'
 import { OWNER_COLUMNS } from './noted-rows.ts'
-import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
+import {
+  COST_COLUMNS,
+  durationRange,
+  MAX_COST,
+  MAX_DURATION_NS,
+  MAX_TOKENS,
+  MEASURES,
+  TOKEN_COLUMNS,
+  USAGE_KEYS,
+} from './measures.ts'
 import { MAX_NAMES, TERM_COLUMNS, TERM_LISTS, TERMS } from './terms.ts'
 import { CALL_COLUMNS, HAS_USAGE, IS_COST_KNOWN, UNCOUNTED_CALLS } from './uncounted-calls.ts'
 import { HAS_TEXTS, NOTE_TEXTS } from '../search/note-texts.ts'
-
-/** Of one kind and call: four of them fit in four bytes. More than that counts as that. */
-const MAX_TOKENS = 500_000_000
-/** A call that lasts longer counts as a day. */
-const MAX_DURATION_NS = '86400000000000'
-
-/** Dollars: a call that costs more counts as that. */
-const MAX_COST = '1e6'
 
 /** What the roll-ups read of a span, beside its trace and its organization. */
 export const SPAN_COLUMNS: readonly string[] = [
@@ -199,7 +200,7 @@ const USAGE = `
     from calls group by nr, hour, model
   ),
   models as (
-    select nr, (array_agg(model order by model))[:${MAX_NAMES}] as models
+    select nr, (array_agg(model order by model collate "C"))[:${MAX_NAMES}] as models
     from (select distinct nr, model from usage where model <> '') as named
     group by nr
   ),
@@ -207,26 +208,28 @@ const USAGE = `
     select nr, sum(calls) as llm_calls,
       ${[...TOKEN_COLUMNS, ...COST_COLUMNS].map((name) => `sum(${name}) as ${name}`).join(', ')},
       array_agg(row(hour, model, ${measures.map((column) => `nullif(${column}, 0)`).join(', ')})
-        ::usage_part) as usage
+        ::usage_part order by hour, model collate "C") as usage
     from usage group by nr
   )`
 
 const added = measures.map((column) => `${column} = usage_hourly.${column} + excluded.${column}`)
 
-/** What the traces have now, less what they had added before. */
-const ADD_USAGE = `
+/** The statement that adds rows, `change`, to the sums of all traces. */
+export const addUsage = (change: string): string => `
   insert into usage_hourly (${keys}, ${measures.join(', ')})
   select ${keys}, ${measures.map((column) => `coalesce(sum(${column}), 0)`).join(', ')}
-  from (
+  from (${change}) as change
+  group by ${keys}
+  on conflict (${keys}) do update set ${added.join(', ')}`
+
+/** What the traces have now, less what they had added before. */
+const ADD_USAGE = addUsage(`
     select hour, organization, coalesce(crew_id, '') as crew_id, model, ${measures.join(', ')}
     from usage join found using (nr)
     union all
     select hour, organization, coalesce(crew_before, ''), model,
       ${measures.map((column) => `-before.${column}`).join(', ')}
-    from touched cross join lateral unnest(usage_before) as before
-  ) as change
-  group by ${keys}
-  on conflict (${keys}) do update set ${added.join(', ')}`
+    from touched cross join lateral unnest(usage_before) as before`)
 
 const found = [
   ['organization', 'trace_id', 'start_time', 'first_start', 'last_start', 'end_time'],

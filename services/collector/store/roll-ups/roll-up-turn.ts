@@ -15,7 +15,9 @@ import {
 import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
 import { SUMS_LOCK } from './trace-days.ts'
 import { setArchivedAside } from './archived-traces.ts'
-import { findNoted, writeNoted } from './write-noted.ts'
+import { keyOfPrices } from './call-price.ts'
+import { createUsedFields } from './used-columns.ts'
+import { findNoted, PREPARE_NOTED, writeNoted } from './write-noted.ts'
 import type { TurnSession } from './write-noted.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import type { TouchedTrace } from './notes.ts'
@@ -46,6 +48,8 @@ export interface Turn {
   readonly archived: readonly TouchedTrace[]
 }
 
+type TurnConnection = TurnSession & CopyConnection
+
 /**
  * Opens a connection on which turns can be taken. Plans are made once, for tables of any size, also
  * for those that nobody has analyzed yet; a leader whose node is gone does not keep the lock.
@@ -53,7 +57,7 @@ export interface Turn {
 export async function openTurns(
   address: DatabaseAddress,
   prices: readonly Price[],
-): Promise<CopyConnection> {
+): Promise<TurnConnection> {
   const options = { name: 'collector-roll-ups', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
   try {
@@ -65,8 +69,11 @@ export async function openTurns(
       set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
       set plan_cache_mode = force_generic_plan;
       prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices, tables)};
+      ${PREPARE_NOTED};
       prepare note_earlier_traces as ${noteEarlierTraces(tables.spans)}`)
-    return session
+    const [type] = await session.rows(`select 'usage_part'::regtype::oid`)
+    const pricesKey = keyOfPrices(prices)
+    return { ...session, pricesKey, usedFields: createUsedFields(Number(type?.[0])) }
   } catch (error) {
     session.close()
     throw error
@@ -106,7 +113,7 @@ export async function takeTurn(session: TurnSession): Promise<Turn> {
 async function lead(session: TurnSession): Promise<Omit<Turn, 'isLeader'>> {
   const changed = rowsOf(await session.query(FIND_CHANGED_DAYS))
   if (changed > 0) await forgetDroppedDays(session)
-  const { touched: noted, lagMs } = await takeNotes(session)
+  const { touched: noted, lagMs } = await takeNotes(session, session.pricesKey)
   const { whole: touched, archived } = await setArchivedAside(session, noted)
   if (touched.length > 0) {
     await rollUp(session, touched)

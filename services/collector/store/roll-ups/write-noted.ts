@@ -3,12 +3,19 @@ import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { CopyConnection, Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import { TRACES_A_NOTE } from '../search/note-texts.ts'
 import { COPY_HEADER, COPY_TRAILER } from '../spans/sorted-rows.ts'
+import { MEASURES } from './measures.ts'
 import { NOTED_COLUMNS } from './noted-rows.ts'
 import type { NotedRow } from './noted-rows.ts'
 import type { TouchedTrace } from './notes.ts'
+import { addUsage } from './roll-up-statement.ts'
+import { USED_COLUMNS } from './used-columns.ts'
 
 /** A connection of the leader. */
-export type TurnSession = Session & Pick<CopyConnection, 'copy'>
+export interface TurnSession extends Session, Pick<CopyConnection, 'copy'> {
+  readonly pricesKey: Buffer
+  /** Makes the fields of `USED_COLUMNS` of what is packed. */
+  readonly usedFields: (packed: Buffer) => Buffer
+}
 
 /** A trace of which its note has the roll-up. */
 type NotedTrace = TouchedTrace & { readonly noted: NotedRow }
@@ -17,7 +24,8 @@ const isNoted = (one: TouchedTrace): one is NotedTrace => one.noted !== undefine
 
 /**
  * Parts the traces whose notes have all there is of them from the others, of which the spans have
- * to be read: those in the roll-ups, and those that were erased, for which commits store nothing.
+ * to be read: those in the roll-ups, those that were erased, for which commits store nothing, and
+ * those with calls of organizations with prices of their own, which commits do not know.
  */
 export async function findNoted(
   session: Session,
@@ -25,8 +33,26 @@ export async function findNoted(
 ): Promise<{ noted: readonly NotedTrace[]; others: readonly TouchedTrace[] }> {
   const given = touched.filter(isNoted)
   if (given.length === 0) return { noted: [], others: touched }
-  const rows = await session.rows(`
-    select nr - 1 from ${sourceOf(given)}
+  const haveCalls = given.map((one) => one.noted.usage !== undefined)
+  const rows = await session.rows(
+    `execute find_stale (${argumentsOf(given)}, '{${haveCalls.join()}}')`,
+  )
+  const stale = new Set<TouchedTrace | undefined>(rows.map(([nr]) => given[Number(nr)]))
+  const noted = given.filter((one) => !stale.has(one))
+  const others = touched.filter((one) => !isNoted(one) || stale.has(one))
+  const withCalls = noted.filter((one) => one.noted.usage)
+  if (others.length === 0 || withCalls.length >= FEWEST_WITH_CALLS) return { noted, others }
+  return { noted: noted.filter((one) => !one.noted.usage), others: [...others, ...withCalls] }
+}
+
+/** Fewer are read with the others: their statements would take longer than that. */
+const FEWEST_WITH_CALLS = 50
+
+/** Prepares the statements about traces of notes: to plan them takes longer than a small turn. */
+export const PREPARE_NOTED = `
+  prepare find_stale (text[], uuid[], bool[]) as
+    select nr - 1
+    from unnest($1, $2, $3) with ordinality as one (organization, trace_id, has_calls, nr)
     left join lateral (
       select true as is_known from traces
       where traces.organization = one.organization and traces.trace_id = one.trace_id
@@ -34,32 +60,55 @@ export async function findNoted(
     ) as known on true
     where is_known or (organization, trace_id) in (
       select organization, trace_id from erasures where refused_until > now() - interval '1 day'
-    )`)
-  const stale = new Set<TouchedTrace | undefined>(rows.map(([nr]) => given[Number(nr)]))
-  return {
-    noted: given.filter((one) => !stale.has(one)),
-    others: touched.filter((one) => !isNoted(one) || stale.has(one)),
-  }
-}
+    ) or has_calls and organization in (select organization from organization_prices);
+  prepare add_noted_usage (text[], uuid[]) as ${addUsage(`
+    select hour, known.organization, coalesce(crew_id, '') as crew_id, model,
+      ${MEASURES.map(({ column }) => `part.${column}`).join(', ')}
+    from unnest($1, $2) as one (organization, trace_id)
+    cross join lateral (
+      select organization, crew_id, usage from traces
+      where traces.organization = one.organization and traces.trace_id = one.trace_id
+      offset 0
+    ) as known
+    cross join lateral unnest(usage) as part`)}`
 
-const sourceOf = (traces: readonly TouchedTrace[]): string => `unnest(
-      ${quote(arrayText(traces.map(({ organization }) => organization)))}::text[],
-      '{${traces.map(({ traceId }) => traceId).join()}}'::uuid[]
-    ) with ordinality as one (organization, trace_id, nr)`
+const argumentsOf = (traces: readonly TouchedTrace[]): string =>
+  [
+    `${quote(arrayText(traces.map(({ organization }) => organization)))}::text[]`,
+    `'{${traces.map(({ traceId }) => traceId).join()}}'::uuid[]`,
+  ].join(', ')
 
 /** Writes these roll-ups, and what the statement for the others writes beside them. */
 export async function writeNoted(
   session: TurnSession,
   noted: readonly NotedTrace[],
 ): Promise<void> {
-  const chunks = [COPY_HEADER, ...noted.map((one) => one.noted.row), COPY_TRAILER]
-  const data = Buffer.concat(chunks)
-  const statements = [
+  const before = [
     `insert into trace_changes (organization, trace_id)
-      select organization, trace_id from ${sourceOf(noted)}`,
+      select * from unnest(${argumentsOf(noted)})`,
     ...noteTexts(noted.filter((one) => one.noted.hasTexts)),
-    `copy traces (${NOTED_COLUMNS.join(', ')}) from stdin (format binary)`,
   ]
+  const plain = noted.filter((one) => !one.noted.usage)
+  const withCalls = noted.filter((one) => one.noted.usage)
+  if (plain.length > 0) await copyRows(session, plain, [...before, copyOf(NOTED_COLUMNS)])
+  if (withCalls.length === 0) return
+  const copy = copyOf([...NOTED_COLUMNS, ...USED_COLUMNS])
+  await copyRows(session, withCalls, plain.length > 0 ? [copy] : [...before, copy])
+  await session.query(`execute add_noted_usage (${argumentsOf(withCalls)})`)
+}
+
+const copyOf = (columns: readonly string[]): string =>
+  `copy traces (${columns.join(', ')}) from stdin (format binary)`
+
+async function copyRows(
+  session: TurnSession,
+  traces: readonly NotedTrace[],
+  statements: readonly string[],
+): Promise<void> {
+  const rows = traces.flatMap(({ noted: { row, usage } }) =>
+    usage ? [row, session.usedFields(usage)] : [row],
+  )
+  const data = Buffer.concat([COPY_HEADER, ...rows, COPY_TRAILER])
   await session.copy(statements.join('; '), { size: data.length, chunks: () => [data] })
 }
 

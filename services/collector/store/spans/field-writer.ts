@@ -1,9 +1,14 @@
 import type { FieldList } from './field-list.ts'
+import { viewOf } from './row-reader.ts'
 
 const TEXT_OID = 25
 const TWO_POW_32 = 2 ** 32
 const INT8_BYTES = 8
 const INT4_BYTES = 4
+const INT2_BYTES = 2
+
+/** What stands before texts that have nothing before them. */
+export const NO_PREFIX = Buffer.alloc(0)
 
 /** A list in an array of texts, and what stands before each of its texts. */
 export interface PrefixedList {
@@ -23,8 +28,8 @@ export interface FieldWriter {
   goTo(at: number): void
   byte(value: number): void
   int4(value: number): void
-  /** The field count of a row. */
-  count(fields: number): void
+  /** As the field count of a row. */
+  int2(value: number): void
   /** A safe integer; null for null. */
   int8(value: number | null): void
   /** From the source, so many bytes; less than none for null. */
@@ -41,17 +46,20 @@ const FIRST_BYTES = 64 * 1024
 /** Keeps its memory; makes no object for a field, which would cost more than all else. */
 export function createFieldWriter(): FieldWriter {
   let source: Buffer = Buffer.alloc(0)
-  let target = Buffer.allocUnsafe(FIRST_BYTES)
+  let target = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  let view = viewOf(target)
   let at = 0
   const reserve = (size: number): void => {
     if (at + size <= target.length) return
-    const larger = Buffer.allocUnsafe((at + size) * 2)
+    const larger = Buffer.allocUnsafeSlow((at + size) * 2)
     target.copy(larger, 0, 0, at)
     target = larger
+    view = viewOf(target)
   }
   const int4 = (value: number): void => {
     reserve(INT4_BYTES)
-    at = target.writeInt32BE(value, at)
+    view.setInt32(at, value)
+    at += INT4_BYTES
   }
   const raw = (begin: number, size: number, from = source): void => {
     reserve(size)
@@ -70,16 +78,19 @@ export function createFieldWriter(): FieldWriter {
       target[at++] = value
     },
     int4,
-    count(fields) {
-      reserve(2)
-      at = target.writeInt16BE(fields, at)
+    int2(value) {
+      reserve(INT2_BYTES)
+      view.setInt16(at, value)
+      at += INT2_BYTES
     },
     int8(value) {
       int4(value === null ? -1 : INT8_BYTES)
       if (value === null) return
+      reserve(INT8_BYTES)
       const high = Math.floor(value / TWO_POW_32)
-      int4(high)
-      int4((value - high * TWO_POW_32) | 0)
+      view.setInt32(at, high)
+      view.setInt32(at + INT4_BYTES, value - high * TWO_POW_32)
+      at += INT8_BYTES
     },
     copy(begin, size) {
       int4(size)

@@ -1,6 +1,8 @@
 import type { Bells } from '../../../shared/bell.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { Price } from '../../../shared/prices/price-table.ts'
+import { createCallPrices } from '../roll-ups/call-price.ts'
 import type { Clock } from '../clock.ts'
 import type { Health } from '../health.ts'
 import type { Memory } from '../../otlp/memory.ts'
@@ -17,6 +19,7 @@ import type { DaysByOrganization } from './days-by-organization.ts'
 import type { ArchivedEnds } from '../archive/archived-ends.ts'
 import type { Partitions } from './partitions.ts'
 import { retentionCutoff } from './retention.ts'
+import { createTraceRows } from './trace-row.ts'
 import { createWriter } from './writer.ts'
 import type { Writer, Written } from './writer.ts'
 import { createWritingShare } from './writing-share.ts'
@@ -41,6 +44,7 @@ interface StorageOptions {
   readonly organizationRetention: DaysByOrganization
   readonly organizationHotDays: DaysByOrganization
   readonly archivedEnds: ArchivedEnds
+  readonly prices: readonly Price[]
   /** Undefined when texts are stored as they come. */
   readonly redaction?: Redaction | undefined
 }
@@ -127,11 +131,12 @@ function windowAt(
 const toMicros = (ms: number): number => ms * 1000 - POSTGRES_EPOCH_US
 
 function createWriters(options: StorageOptions, signal: AbortSignal): Writer[] {
-  const { address, partitions, health, metrics, log, clock } = options
+  const { address, partitions, health, metrics, log, clock, prices } = options
   const shared = {
     address,
     partitions,
     storeIdentities: createIdentityStore(clock.now),
+    rowsOf: createTraceRows(createCallPrices(prices)),
     signal,
     onCommit: () => health.noteWrite(true),
     onFailure: (error: Error, sqlstate: string | undefined) => {

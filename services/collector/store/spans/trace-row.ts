@@ -1,10 +1,19 @@
-import { NOTED_COLUMNS, NOTED_FORM, OWNER_COLUMNS } from '../roll-ups/noted-rows.ts'
-import { MAX_NAMES, toTerm } from '../roll-ups/terms.ts'
-import { createFieldWriter, writeLength, writeTexts } from './field-writer.ts'
+import type { CallPrices } from '../roll-ups/call-price.ts'
+import {
+  HAS_CALLS_BIT,
+  HAS_TEXTS_BIT,
+  NOTED_COLUMNS,
+  NOTED_FORM,
+  OWNER_COLUMNS,
+} from '../roll-ups/noted-rows.ts'
+import { packUsage } from '../roll-ups/packed-usage.ts'
+import { USED_COLUMNS } from '../roll-ups/used-columns.ts'
+import { MAX_NAMES, TERM_SOURCES, toTerm } from '../roll-ups/terms.ts'
+import { createFieldWriter, NO_PREFIX, writeLength, writeTexts } from './field-writer.ts'
 import type { FieldWriter, PrefixedList } from './field-writer.ts'
-import { createRowReader, placeOf } from './row-reader.ts'
+import { createRowReader, FAILED, placeOf } from './row-reader.ts'
 import type { RowReader } from './row-reader.ts'
-import { createTraceSums, FAILED, LAST_SUMMED, NAME_SOURCES } from './trace-sums.ts'
+import { createTraceSums, LAST_SUMMED } from './trace-sums.ts'
 import type { TraceSums } from './trace-sums.ts'
 
 const TRACE_ID = placeOf('trace_id')
@@ -26,10 +35,9 @@ const STATUSES = {
   running: Buffer.from('running'),
   ok: Buffer.from('ok'),
 }
-const NO_PREFIX = Buffer.alloc(0)
-const PREFIXES = NAME_SOURCES.map(({ kind }) => Buffer.from(toTerm(kind, '')))
+const PREFIXES = TERM_SOURCES.map(({ kind }) => Buffer.from(toTerm(kind, '')))
 const SERVICE_PREFIX = Buffer.from(toTerm('service', ''))
-const AGENTS = NAME_SOURCES.findIndex(({ kind }) => kind === 'agent')
+const AGENTS = TERM_SOURCES.findIndex(({ kind }) => kind === 'agent')
 
 /** The service that a resource names; undefined where that takes a look at what is stored. */
 export type ServiceOf = (resourceId: bigint) => Buffer | null | undefined
@@ -46,21 +54,28 @@ export type TraceRows = (
  * `roll-up-statement.ts` makes them of spans, and packs them as `unpackRows` reads them. One is
  * missing where its spans have to be read.
  */
-export function createTraceRows(): TraceRows {
+export function createTraceRows(prices: CallPrices): TraceRows {
   const reader = createRowReader(Math.max(TITLE, LAST_SUMMED))
-  const sumUp = createTraceSums(reader)
+  const sumUp = createTraceSums(reader, prices)
   const writer = createFieldWriter()
   return (bytes, serviceOf, traces) => {
     reader.use(bytes)
     writer.begin(bytes)
     writer.byte(NOTED_FORM)
+    writer.raw(0, prices.key.length, prices.key)
     for (const rows of traces) {
       const sums = sumUp(rows)
-      writer.byte(sums?.hasTexts === true ? 1 : 0)
-      const lengthAt = writer.end()
+      const hasCalls = sums !== undefined && sums.usage.parts.count > 0
+      writer.byte((sums?.hasTexts ? HAS_TEXTS_BIT : 0) | (hasCalls ? HAS_CALLS_BIT : 0))
+      const rowAt = writer.end()
       writer.int4(0)
       if (sums) writeRow(writer, reader, { ...sums, serviceOf })
-      writeLength(writer, lengthAt)
+      writeLength(writer, rowAt)
+      if (!hasCalls) continue
+      const usageAt = writer.end()
+      writer.int4(0)
+      packUsage(writer, sums.usage.parts, bytes)
+      writeLength(writer, usageAt)
     }
     return writer.written()
   }
@@ -72,14 +87,14 @@ function writeRow(
   reader: RowReader,
   { serviceOf, ...sums }: TraceSums & { readonly serviceOf: ServiceOf },
 ): void {
-  const { headAt, isRooted, headUs, firstUs, lastUs, endUs, owners } = sums
+  const { headAt, isRooted, headUs, firstUs, lastUs, endUs, owners, usage } = sums
   reader.open(headAt)
   const service = serviceOf(reader.bigint(RESOURCE))
   const name = reader.size(TITLE) < 0 ? NAME : TITLE
   if (service === undefined || reader.size(name) > MAX_NAME_BYTES) return
   const copy = (place: number): void => writer.copy(reader.begin(place), reader.size(place))
   const copyOfRoot = (place: number): void => (isRooted ? copy(place) : writer.int8(null))
-  writer.count(NOTED_COLUMNS.length)
+  writer.int2(NOTED_COLUMNS.length + (usage.parts.count > 0 ? USED_COLUMNS.length : 0))
   copy(ORGANIZATION)
   copy(TRACE_ID)
   writer.int8(isRooted ? headUs : firstUs)

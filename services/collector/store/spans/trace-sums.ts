@@ -1,10 +1,14 @@
 import { OWNER_COLUMNS } from '../roll-ups/noted-rows.ts'
 import { TERM_SOURCES } from '../roll-ups/terms.ts'
 import { HAS_TEXTS_KINDS } from '../search/note-texts.ts'
+import type { CallPrices } from '../roll-ups/call-price.ts'
+import { createDoubtfulCalls, LAST_DOUBTED } from './doubtful-calls.ts'
 import { createFieldList } from './field-list.ts'
 import type { FieldList } from './field-list.ts'
-import { placeOf } from './row-reader.ts'
+import { FAILED, placeOf } from './row-reader.ts'
 import type { RowReader } from './row-reader.ts'
+import { createUsageSums, LAST_USED } from './usage-sums.ts'
+import type { UsageSums } from './usage-sums.ts'
 
 const SPAN_ID = placeOf('span_id')
 const PARENT = placeOf('parent_span_id')
@@ -15,18 +19,16 @@ const IS_CALL = placeOf('llm_call')
 const KIND = placeOf('operation_kind')
 const OWNERS = OWNER_COLUMNS.map(placeOf)
 
-/** Of spans that are no calls of models. */
-export const NAME_SOURCES = TERM_SOURCES.filter(({ isOfCalls }) => isOfCalls !== true)
-const NAMES = NAME_SOURCES.map(({ column, unlike }) => ({
+const NAMES = TERM_SOURCES.map(({ column, isOfCalls = false, unlike }) => ({
   place: placeOf(column),
+  isOfCalls,
   unlike: unlike === undefined ? -1 : placeOf(unlike),
 }))
+const NAME_PLACES = NAMES.map(({ place }) => place)
 
 /** The last column that is read. */
-export const LAST_SUMMED = Math.max(KIND, ...OWNERS, ...NAMES.map(({ place }) => place))
+export const LAST_SUMMED = Math.max(KIND, ...OWNERS, ...NAME_PLACES, LAST_USED, LAST_DOUBTED)
 
-/** The status of a span that failed. */
-export const FAILED = 2
 /** A trace with more of a kind is left to the leader. */
 const MAX_NAMES_OF_A_KIND = 50
 
@@ -45,8 +47,9 @@ export interface TraceSums {
   hasTexts: boolean
   /** For each of `OWNER_COLUMNS`. */
   readonly owners: readonly FieldList[]
-  /** For each of `NAME_SOURCES`. */
+  /** For each of `TERM_SOURCES`. */
   readonly names: readonly FieldList[]
+  readonly usage: UsageSums
 }
 
 const NOTHING = {
@@ -63,27 +66,35 @@ const NOTHING = {
 
 /**
  * Sums the rows of one trace after the other up. Returns undefined where its spans have to be read:
- * for calls of models, too many names, and a duration that is not exact.
+ * for calls that may stand for others, too many names, and what doubles do not hold exactly.
  */
 export function createTraceSums(
   reader: RowReader,
+  prices: CallPrices,
 ): (rows: readonly number[]) => TraceSums | undefined {
   const createList = (): FieldList => createFieldList(reader, MAX_NAMES_OF_A_KIND)
-  const sums = { ...NOTHING, owners: OWNERS.map(createList), names: NAMES.map(createList) }
+  const usage = createUsageSums(reader, prices)
+  const doubtful = createDoubtfulCalls(reader)
+  const sums = { ...NOTHING, owners: OWNERS.map(createList), names: NAMES.map(createList), usage }
   const lists = [...sums.owners, ...sums.names]
+  const areExact = (): boolean =>
+    lists.every((list) => list.count() <= MAX_NAMES_OF_A_KIND) &&
+    (usage.parts.count === 0 || (usage.areExact() && !doubtful.areAny()))
   return (rows) => {
     Object.assign(sums, NOTHING)
-    for (const list of lists) list.clear()
+    for (const part of [usage, doubtful, ...lists]) part.clear()
     for (const at of rows) {
       reader.open(at)
-      if (reader.isTrue(IS_CALL) || !addTimes(sums, reader, at)) return undefined
+      const isCall = reader.isTrue(IS_CALL)
+      if (!addTimes(sums, reader, at) || (isCall && !usage.add())) return undefined
+      doubtful.add(isCall)
       sums.spans += 1
       if (reader.int2(STATUS) === FAILED) sums.errorSpans += 1
       sums.hasTexts ||= mayHaveTexts(reader)
       addOwners(sums.owners, reader)
       addNames(sums.names, reader)
     }
-    return lists.every((list) => list.count() <= MAX_NAMES_OF_A_KIND) ? sums : undefined
+    return areExact() ? sums : undefined
   }
 }
 
@@ -132,17 +143,11 @@ function addOwners(owners: readonly FieldList[], reader: RowReader): void {
 
 function addNames(names: readonly FieldList[], reader: RowReader): void {
   for (let nr = 0; nr < NAMES.length; nr++) {
-    const { place = 0, unlike = -1 } = NAMES[nr] ?? {}
-    if (reader.size(place) < 0 || (unlike >= 0 && isSame(reader, place, unlike))) continue
-    names[nr]?.add(reader.begin(place), reader.size(place))
+    const { place = 0, isOfCalls = false, unlike = -1 } = NAMES[nr] ?? {}
+    const size = reader.size(place)
+    if (size < 0 || (isOfCalls && !reader.isTrue(IS_CALL))) continue
+    const begin = reader.begin(place)
+    const isSame = size === reader.size(unlike) && reader.isSame(begin, reader.begin(unlike), size)
+    if (!isSame) names[nr]?.add(begin, size)
   }
-}
-
-function isSame(reader: RowReader, place: number, other: number): boolean {
-  const size = reader.size(place)
-  if (size !== reader.size(other)) return false
-  const bytes = reader.bytes()
-  const [one, two] = [reader.begin(place), reader.begin(other)]
-  for (let at = 0; at < size; at++) if (bytes[one + at] !== bytes[two + at]) return false
-  return true
 }

@@ -11,7 +11,7 @@ import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.t
 import { createSuspicion, findStored, lookAtRows } from './stored-rows.ts'
 import type { RequestRows, Suspicion } from './stored-rows.ts'
 import { rollUpsOf, touchedBy } from './touched-traces.ts'
-import { createTraceRows } from './trace-row.ts'
+import type { TraceRows } from './trace-row.ts'
 import { openConnection, storeRows } from './writer-connection.ts'
 import type { WriterConnection } from './writer-connection.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
@@ -55,6 +55,8 @@ interface WriterOptions {
   readonly address: DatabaseAddress
   readonly partitions: Partitions
   readonly storeIdentities: StoreIdentities
+  /** One for all writers: what it makes is taken at once. */
+  readonly rowsOf: TraceRows
   /** Ends the retries when the service stops. */
   readonly signal: AbortSignal
   readonly onCommit: () => void
@@ -85,7 +87,6 @@ const UNIX_TO_POSTGRES_EPOCH_MS = 946_684_800_000
 export function createWriter(options: WriterOptions): Writer {
   let connection: WriterConnection | undefined
   const copyStream = createCopyStreams()
-  const rowsOf = createTraceRows()
   const connect = async (): Promise<WriterConnection> => {
     if (connection?.isOpen() === true) return connection
     connection = await openConnection(options.address)
@@ -100,7 +101,7 @@ export function createWriter(options: WriterOptions): Writer {
     const way = piece.way === 'copy' ? 'copy' : 'merge'
     const isFirst = way === 'copy' && !open.isDistributed
     const rollUps = isFirst
-      ? rollUpsOf(rowsOf, { buffer, touched, from: dayOf(Date.now()) - 1 })
+      ? rollUpsOf(options.rowsOf, { buffer, touched, from: dayOf(Date.now()) - 1 })
       : []
     return storeRows(open, { way, touched, rollUps, stream })
   }
