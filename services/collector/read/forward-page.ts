@@ -236,22 +236,22 @@ async function listPlaces(
         and attributes ->> 'service.name' like any (${services}::text[]))`
     : sql``
   return sql<ForwardPlace[]>`
-    select * from (
-      select noted.note_id, found.* from unnest(
+    with noted as materialized (
+      select * from unnest(
         ${list(({ note }) => note.id)}::text[]::int8[],
         ${list(({ traceId }) => traceId)}::text[]::uuid[],
         ${list(({ note }) => note.day)}::text[]::date[],
         ${list(({ note }) => note.storedBy)}::text[]::int8[]
       ) as noted (note_id, trace, day, stored_by)
-      cross join lateral (
-        select ${placeOf(sql, storedBytes('attributes'))} from spans as live_spans
-        where live_spans.trace_id = noted.trace
-          and live_spans.organization = ${organization}
-          and live_spans.start_time >= noted.day::timestamp at time zone 'UTC'
-          and live_spans.start_time < (noted.day + 1)::timestamp at time zone 'UTC'
-          and (noted.stored_by is null or live_spans.xmin::text::int8 = noted.stored_by)
-          ${isOfService}
-      ) as found
+    )
+    select * from (
+      select note_id, ${placeOf(sql, storedBytes('attributes'))}
+      from noted join spans as live_spans on live_spans.trace_id = noted.trace
+        and live_spans.organization = ${organization}
+        and live_spans.start_time >= noted.day::timestamp at time zone 'UTC'
+        and live_spans.start_time < (noted.day + 1)::timestamp at time zone 'UTC'
+        and (noted.stored_by is null or live_spans.xmin::text::int8 = noted.stored_by)
+        ${isOfService}
     ) as placed
     where true ${isAfter}
     order by note_id, trace_id, start_us, span_id limit ${limit + 1}`

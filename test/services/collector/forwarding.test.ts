@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isInShare } from '../../../services/collector/read/forward-page.ts'
 import type { CollectorTokenOptions } from '../../../services/shared/collector-token.ts'
+import { citusUrl } from '../../support/citus.ts'
 import { startSpanReceiver } from '../../support/span-receiver.ts'
 import type { ReceivedSpan, SpanReceiver } from '../../support/span-receiver.ts'
 import { createHarness, postTo, slowness } from './support/harness.ts'
@@ -99,12 +100,15 @@ describe('spans that are forwarded', { timeout: 60_000 * slowness }, () => {
     const first = spans.find(({ name }) => name === 'step 0')
     expect(first?.attributes['gen_ai.prompt']).toBe('Grüße '.repeat(100))
     expect(first?.events[0]?.attributes).toEqual({ why: 'slow' })
-    // Spans of a trace that was there before come alone, and what is sent again does not come.
+    // Spans of a trace that was there before come alone, and what is sent again does not come; on
+    // Citus, which does not know by which commit a span was stored, all of the trace does.
     const later = spanOf({ traceId, spanId: randomBytes(8).toString('hex') })
     await send([later])
     await send(sent.slice(0, 3))
     await harness.rolledUp()
-    expect(idsOf((await readAll(cursor)).spans)).toEqual([later.spanId])
+    const wanted = idsOf(citusUrl ? [...sent.slice(0, 12), later] : [later])
+    const come = idsOf((await readAll(cursor)).spans)
+    expect(citusUrl ? [...new Set(come)] : come).toEqual(wanted)
   })
 
   it('come in any order of commits, none lost, while senders send beside readers', async () => {

@@ -39,15 +39,15 @@ export async function isHeld(
   return held.length > 0
 }
 
-/** Of a partition of spans. */
+/** Of a partition of spans. Citus makes no plan for a look without a column. */
 const HAS_HOLD = `exists (
   select from held_traces h where h.organization = s.organization and h.trace_id = s.trace_id)`
 
 /** True for a day that has nothing but what holds keep. */
 export async function hasOnlyHeld(sql: Database, partition: string): Promise<boolean> {
   const [row] = await sql.unsafe<{ isOnlyHeld: boolean }[]>(`
-    select exists (select from ${partition} s where ${HAS_HOLD})
-      and not exists (select from ${partition} s where not ${HAS_HOLD}) as is_only_held`)
+    select exists (select 1 from ${partition} s where ${HAS_HOLD})
+      and not exists (select 1 from ${partition} s where not ${HAS_HOLD}) as is_only_held`)
   return row?.isOnlyHeld === true
 }
 
@@ -59,9 +59,9 @@ export async function hasOnlyHeld(sql: Database, partition: string): Promise<boo
 export async function keepHeld(sql: Database, partition: string): Promise<boolean> {
   const day = `to_date('${partition.slice(-8)}', 'YYYYMMDD')`
   const [row] = await sql.unsafe<{ hasSpans: boolean; hasFiles: boolean }[]>(`
-    select exists (select from ${partition} s where ${HAS_HOLD}) as has_spans,
+    select exists (select 1 from ${partition} s where ${HAS_HOLD}) as has_spans,
       exists (
-        select from archived_files f join held_traces h on h.organization = f.organization
+        select 1 from archived_files f join held_traces h on h.organization = f.organization
           and h.trace_id between f.first_trace and f.last_trace
         where f.day = ${day}) as has_files`)
   if (!row?.hasSpans || (await isDistributed(sql)))

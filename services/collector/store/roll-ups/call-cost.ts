@@ -17,10 +17,10 @@ interface PriceJoins {
 
 /**
  * The price of a call is looked for by the model that answered, then by the one that was asked for.
- * What an organization entered comes before its own price of the table, and that before the common
- * one.
+ * What an organization entered, in a table of that name, comes before its own price of the table of
+ * prices, and that before the common one.
  */
-export function priceJoins(prices: readonly Price[]): PriceJoins {
+export function priceJoins(prices: readonly Price[], entered = 'organization_prices'): PriceJoins {
   const own = prices.filter(({ organization }) => organization !== undefined)
   const common = prices.filter(({ organization }) => organization === undefined)
   const lists = [
@@ -28,7 +28,7 @@ export function priceJoins(prices: readonly Price[]): PriceJoins {
     { name: 'common', list: common },
   ].filter(({ list }) => list.length > 0)
   const tables = [
-    { name: 'entered', table: 'organization_prices' },
+    { name: 'entered', table: entered },
     ...lists.map(({ name, list }) => ({ name, table: pricesOf(list) })),
   ]
   const sources = tables.flatMap(({ name, table }) => [

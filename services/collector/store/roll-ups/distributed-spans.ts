@@ -11,12 +11,22 @@ import { SPAN_COLUMNS } from './roll-up-statement.ts'
 interface TurnTables {
   readonly spans: string
   readonly resources: string
+  /** Those that organizations entered. */
+  readonly prices: string
 }
 
 /** Their own. */
-export const STORED: TurnTables = { spans: 'spans', resources: 'resources' }
+export const STORED: TurnTables = {
+  spans: 'spans',
+  resources: 'resources',
+  prices: 'organization_prices',
+}
 /** Copies of what a turn needs: Citus does not run its statements over rows of other nodes. */
-export const COPIES: TurnTables = { spans: 'spans_of_turn', resources: 'resources_of_turn' }
+export const COPIES: TurnTables = {
+  spans: 'spans_of_turn',
+  resources: 'resources_of_turn',
+  prices: 'prices_of_turn',
+}
 
 const columns = ['trace_id', 'organization', ...SPAN_COLUMNS].join(', ')
 
@@ -27,7 +37,10 @@ export const CREATE_COPIES = `
   create index on ${COPIES.spans} (trace_id);
   create temp table ${COPIES.resources} on commit delete rows as
     select id, attributes from resources with no data;
-  create index on ${COPIES.resources} (id)`
+  create index on ${COPIES.resources} (id);
+  create temp table ${COPIES.prices} on commit delete rows as
+    select * from ${STORED.prices} with no data;
+  create index on ${COPIES.prices} (model)`
 
 /** Returns whether the spans are on other nodes. */
 export const hasDistributedSpans = async (session: Session): Promise<boolean> =>
@@ -51,6 +64,9 @@ export async function copySpansOf(
   await session.query(`
     insert into ${COPIES.resources} select id, attributes from resources
     where id in (select resource_id from ${COPIES.spans})`)
+  await session.query(`
+    insert into ${COPIES.prices} select * from ${STORED.prices}
+    where organization in (select organization from ${COPIES.spans})`)
 }
 
 const arrayOf = (touched: readonly TouchedTrace[], type: string): string =>

@@ -15,7 +15,7 @@ const TRACE_ID_DIGITS = 32
  * The third column is a bytea's text: `\x`, and two digits for each byte. What is forwarded goes on
  * in the same statement, with the transaction that the spans have in common with the note. While a
  * day is still to be rolled up, a trace that is in no roll-up may have other spans than those of
- * its note.
+ * its note. Citus makes no plan for a look without a column.
  */
 const TAKE_NOTES = `
   with taken as (
@@ -40,7 +40,7 @@ const TAKE_NOTES = `
   )
   select organization, day, trace_ids,
     (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8,
-    case when not exists (select from days_to_roll_up) then roll_ups end
+    case when not exists (select 1 from days_to_roll_up) then roll_ups end
   from taken`
 
 /** A trace to be rolled up, and the days of the spans for which that was noted. */

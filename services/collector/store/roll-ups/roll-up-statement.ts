@@ -26,6 +26,7 @@ export const SPAN_COLUMNS: readonly string[] = [
 interface Tables {
   readonly spans: string
   readonly resources: string
+  readonly prices: string
 }
 
 const keys = USAGE_KEYS.join(', ')
@@ -38,7 +39,7 @@ const measures = MEASURES.map(({ column }) => column)
  * What is joined later has a number for each trace, `nr`: that is cheaper than its key.
  */
 export const rollUpStatement = (prices: readonly Price[], tables: Tables): string => `
-  with ${TOUCHED}, ${tracesIn(tables)}, ${spansIn(tables.spans)}, ${callsOf(prices)},
+  with ${TOUCHED}, ${tracesIn(tables)}, ${spansIn(tables.spans)}, ${callsOf(prices, tables.prices)},
   ${USAGE},
   added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE}),
   noted as (${NOTE_TEXTS}),
@@ -152,8 +153,8 @@ export const COUNTED_TOKENS = TOKEN_COLUMNS.map(
  * The calls without those for which others stand. Only where a call has a span below it, or beside
  * it a call from another source or one without tokens, may there be any, and is it worth to look.
  */
-const callsOf = (prices: readonly Price[]): string => {
-  const { joins, computedCost } = priceJoins(prices)
+const callsOf = (prices: readonly Price[], entered: string): string => {
+  const { joins, computedCost } = priceJoins(prices, entered)
   return `
   doubtful as (
     select child.nr from trace_spans as child join trace_spans as call

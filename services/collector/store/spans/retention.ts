@@ -213,13 +213,16 @@ export async function dropLeftovers(
 ): Promise<void> {
   const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
   const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
-  const held = sql`select from held_traces h join spans s using (organization, trace_id)`
+  // By themselves: Citus deletes no rows of a table that each node has by what others have.
+  const held = await sql<{ resourceId: string; scopeId: string }[]>`
+    select distinct s.resource_id::text as resource_id, s.scope_id::text as scope_id
+    from held_traces h join spans s using (organization, trace_id)`
   await sql`
     delete from resources where last_seen < ${before}::timestamptz::date ${owned}
-      and not exists (${held} where s.resource_id = resources.id)`
+      and id <> all(${held.map(({ resourceId }) => resourceId)}::int8[])`
   await sql`
     delete from scopes where last_seen < ${before}::timestamptz::date ${owned}
-      and not exists (${held} where s.scope_id = scopes.id)`
+      and id <> all(${held.map(({ scopeId }) => scopeId)}::int8[])`
   await sql`delete from span_rejects where received_at < ${before}::timestamptz ${owned}`
 }
 
