@@ -77,12 +77,18 @@ const UNUSED: Readonly<Record<string, string>> = {
   // One process has its metrics, in histograms.
   'prom-client/lib/cluster.js': 'module.exports = class {}',
   'prom-client/lib/summary.js': 'module.exports = class {}',
+  // Archived days have no columns of a type that each value brings along.
+  'hyparquet/src/variant.js': 'export const decodeVariantColumn = (value) => value',
+  'hyparquet-writer/src/variant.js':
+    'export const encodeVariantColumn = (values) => values, ' +
+    'autoDetectShredding = () => undefined, normalizeShreddingConfig = (config) => config',
 }
 
 const withoutUnused: Plugin = {
   name: 'without-unused',
   setup(bundle) {
-    bundle.onLoad({ filter: /\/(nodemailer|thread-stream|prom-client)\/.*\.js$/ }, ({ path }) => {
+    const filter = /\/(nodemailer|thread-stream|prom-client|hyparquet(-writer)?)\/.*\.js$/
+    bundle.onLoad({ filter }, ({ path }) => {
       const contents =
         UNUSED[path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)]
       return contents === undefined ? undefined : { contents }
