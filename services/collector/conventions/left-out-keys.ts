@@ -2,8 +2,8 @@ import { PROMOTED_COLUMNS } from './columns.ts'
 
 /**
  * Attributes that are not stored a second time where their column has their value as it is, in the
- * order of the codes by which rows name them: the first one is 1. The function `left_out_keys` of
- * the database has the same, so new ones come last, with a migration. None is here that messages
+ * order of the codes by which rows name them: the first one is 1. The function `whole_attributes`
+ * of the database has the same, so new ones come last, with a migration. None is here that messages
  * are read from.
  */
 export const LEFT_OUT_KEYS: readonly string[] = [

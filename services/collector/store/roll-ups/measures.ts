@@ -63,5 +63,9 @@ export const MEASURES: readonly Measure[] = [
   ...RANGES.map(durationMeasure),
 ]
 
+/** The place of a column among them. */
+export const measureOf = (column: string): number =>
+  MEASURES.findIndex((one) => one.column === column)
+
 /** The key of `usage_hourly`, in which an empty text stands for none. */
 export const USAGE_KEYS: readonly string[] = ['hour', 'organization', 'crew_id', 'model']

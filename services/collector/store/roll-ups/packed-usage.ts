@@ -4,6 +4,9 @@ import { MEASURES } from './measures.ts'
 /** A trace with more models and hours is left to the leader. */
 export const MAX_PARTS = 50
 
+/** The microseconds of a part's hour. */
+export const HOUR_US = 3_600_000_000
+
 const LOW_BITS = 0x7f
 
 /** What the calls of a trace add up to, in parts, each of an hour and a model. */

@@ -1,8 +1,8 @@
 import { createFieldList } from '../spans/field-list.ts'
 import { createFieldWriter, NO_PREFIX, writeLength, writeTexts } from '../spans/field-writer.ts'
 import type { FieldWriter } from '../spans/field-writer.ts'
-import { COST_COLUMNS, MEASURES, TOKEN_COLUMNS } from './measures.ts'
-import { createUsageParts, MAX_PARTS, unpackUsage } from './packed-usage.ts'
+import { COST_COLUMNS, measureOf, MEASURES, TOKEN_COLUMNS } from './measures.ts'
+import { createUsageParts, HOUR_US, MAX_PARTS, unpackUsage } from './packed-usage.ts'
 import type { UsageParts } from './packed-usage.ts'
 import { MAX_NAMES } from './terms.ts'
 
@@ -10,16 +10,14 @@ const INT8_OID = 20
 const TEXT_OID = 25
 const TIMESTAMPTZ_OID = 1184
 const NUMERIC_OID = 1700
-const HOUR_US = 3_600_000_000
 
 /** The columns of `traces` that are of calls. */
 export const USED_COLUMNS: readonly string[] = [
   ['llm_calls', ...TOKEN_COLUMNS, ...COST_COLUMNS, 'models', 'usage'],
 ].flat()
 
-const measure = (column: string): number => MEASURES.findIndex((one) => one.column === column)
-const COUNTS = ['calls', ...TOKEN_COLUMNS].map(measure)
-const COSTS = COST_COLUMNS.map(measure)
+const COUNTS = ['calls', ...TOKEN_COLUMNS].map(measureOf)
+const COSTS = COST_COLUMNS.map(measureOf)
 const IS_COST = MEASURES.map(({ column }) => COST_COLUMNS.includes(column))
 /** The attributes of `usage_part`. */
 const ATTRIBUTES = ['hour', 'model'].length + MEASURES.length

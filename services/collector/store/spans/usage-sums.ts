@@ -6,10 +6,11 @@ import {
   MAX_COST,
   MAX_DURATION_NS,
   MAX_TOKENS,
+  measureOf,
   MEASURES,
   TOKEN_COLUMNS,
 } from '../roll-ups/measures.ts'
-import { createUsageParts, MAX_PARTS } from '../roll-ups/packed-usage.ts'
+import { createUsageParts, HOUR_US, MAX_PARTS } from '../roll-ups/packed-usage.ts'
 import type { UsageParts } from '../roll-ups/packed-usage.ts'
 import { FAILED, placeOf } from './row-reader.ts'
 import type { RowReader } from './row-reader.ts'
@@ -28,17 +29,15 @@ const OUTPUT = TOKEN_COLUMNS.indexOf('output_tokens')
 /** The last column that is read. */
 export const LAST_USED = Math.max(COST, REQUEST_MODEL, RESPONSE_MODEL, ...TOKENS)
 
-const HOUR_US = 3_600_000_000
 const PICODOLLARS = 1e12
 
-const measure = (column: string): number => MEASURES.findIndex((one) => one.column === column)
 const SIZE = MEASURES.length
-const CALLS = measure('calls')
-const ERRORS = measure('errors')
-const FIRST_TOKEN = measure(TOKEN_COLUMNS[0] ?? '')
-const FIRST_COST = measure(COST_COLUMNS[0] ?? '')
-const UNPRICED = measure('unpriced')
-const DURATION_US = measure('duration_us')
+const CALLS = measureOf('calls')
+const ERRORS = measureOf('errors')
+const FIRST_TOKEN = measureOf(TOKEN_COLUMNS[0] ?? '')
+const FIRST_COST = measureOf(COST_COLUMNS[0] ?? '')
+const UNPRICED = measureOf('unpriced')
+const DURATION_US = measureOf('duration_us')
 const FIRST_RANGE = DURATION_US + 1
 const [REPORTED, COMPUTED, EITHER] = [0, 1, 2]
 const BOUNDS_NS = DURATION_BOUNDS_MS.map((ms) => ms * 1_000_000)
