@@ -1,10 +1,9 @@
-import { readEvents } from '../../../platform/runs/run-events.ts'
 import type { RunEvent } from '../../../platform/runs/run-events.ts'
 import { toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
 import { toTextMessage } from '../../run-texts/queue-texts.ts'
 import type { TextQueue } from '../../run-texts/queue-texts.ts'
+import { PAGE_EVENTS } from './event-page.ts'
 import type { Follower } from './run-watch.ts'
 
 /** The headers of a stream of events. */
@@ -14,7 +13,7 @@ export const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-const PAGE_EVENTS = 100
+const encoder = new TextEncoder()
 /** Shorter than the idle limits of usual proxies. */
 const HEARTBEAT_MS = 15_000
 /** The pause of a client before it connects again. */
@@ -24,7 +23,6 @@ const STREAM_MS_MAX = 900_000
 
 /** A stream of a run's events, and the means to write it. */
 interface EventStream {
-  readonly sql: Database
   readonly log: Log
   readonly runId: string
   /** The number of the last event that the client has. */
@@ -36,15 +34,11 @@ interface EventStream {
   readonly gone: AbortSignal
 }
 
-/** An event as callers see it: its number is its id. */
-export const toWire = ({ number, attempt, event }: RunEvent) => ({ id: number, attempt, ...event })
-
 /**
  * Writes the events of a run as server-sent events, up to the end of the run. They carry no name,
  * so that a client hears of every type; `type` is in the data.
  */
 export function streamEvents(stream: EventStream): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
   const closed = new AbortController()
   const chunks = writeEvents(stream, closed.signal)
   const close = (): void => {
@@ -57,7 +51,7 @@ export function streamEvents(stream: EventStream): ReadableStream<Uint8Array> {
       async pull(controller) {
         const { done, value } = await chunks.next()
         if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
+        else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
       },
       async cancel() {
         close()
@@ -76,18 +70,16 @@ const leave = ({ follower, texts }: EventStream): void => {
 async function* writeEvents(
   stream: EventStream,
   signal: AbortSignal,
-): AsyncGenerator<string, void> {
-  const { sql, log, runId, follower } = stream
+): AsyncGenerator<string | Uint8Array, void> {
+  const { log, runId, follower } = stream
   const endAt = performance.now() + STREAM_MS_MAX
   const news = followNews(stream, signal)
   let { after } = stream
   try {
     yield `retry: ${RETRY_MS}\n\n`
     while (!signal.aborted && !follower.isStopping() && performance.now() < endAt) {
-      const page = await readEvents(sql, runId, { after, limit: PAGE_EVENTS })
-      yield* page.events.map(
-        (event) => `id: ${event.number}\ndata: ${JSON.stringify(toWire(event))}\n\n`,
-      )
+      const page = await follower.read(after)
+      if (page.events.length > 0) yield page.bytes
       after = page.events.at(-1)?.number ?? after
       if (page.isOver) return
       news.skipEnded(page.events)

@@ -6,7 +6,8 @@ import type { AuthorizedCall } from '../../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import * as s from '../openapi/parts.ts'
 import { noKickoff, reading } from './api-route.ts'
-import { STREAM_HEADERS, streamEvents, toWire } from './event-stream.ts'
+import { toWire } from './event-page.ts'
+import { STREAM_HEADERS, streamEvents } from './event-stream.ts'
 import { queueTexts } from '../../run-texts/queue-texts.ts'
 import { getRun } from './get-run.ts'
 import { readFlag } from './read-flag.ts'
@@ -93,9 +94,9 @@ export const eventsRoute: ApiRoute = {
     if (isOver && after === last) return c.body(null, 204)
     if (c.req.method === 'HEAD') return c.body(null, 200, STREAM_HEADERS)
     const follower = followOr429(c, deps, id)
-    const { sql, log } = deps
+    const { log } = deps
     const texts = withTexts ? queueTexts(deps.texts, id) : undefined
-    const stream = { sql, log, runId: id, after, follower, texts, gone: c.req.raw.signal }
+    const stream = { log, runId: id, after, follower, texts, gone: c.req.raw.signal }
     return c.body(streamEvents(stream), 200, STREAM_HEADERS)
   },
 }

@@ -10,9 +10,11 @@ import type { Bell } from '../../../shared/bell.ts'
 import { toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { listen } from '../../../shared/postgres/listen.ts'
+import { readPage, shareReads } from './event-page.ts'
+import type { SentPage } from './event-page.ts'
 
 /** Calls that follow runs at a time: all of them, and those with one token. */
-const FOLLOWERS_MAX = 500
+const FOLLOWERS_MAX = 2000
 const FOLLOWERS_OF_CALLER_MAX = 50
 /** For a connection to the database that broke without anybody noticing. */
 const LOOK_ANYWAY_MS = 60_000
@@ -29,6 +31,8 @@ export interface Follower {
    * changes are announced, because there may have been some before.
    */
   changed(timeoutMs: number, signal: AbortSignal): Promise<void>
+  /** Reads the events after a number, once for all who follow the run from there. */
+  read(after: number): Promise<SentPage>
   /** The process stops: there will be no more changes. */
   isStopping(): boolean
   /** Has to be called in the end. */
@@ -63,7 +67,14 @@ interface Followed {
   readonly waiting: Set<Waiting>
   /** Whether the database announces its changes; it is asked to with the first wait. */
   announced: 'no' | 'soon' | 'yes'
+  readonly read: (after: number) => Promise<SentPage>
 }
+
+const toFollowed = (sql: Database, runId: string): Followed => ({
+  waiting: new Set(),
+  announced: 'no',
+  read: shareReads((after) => readPage(sql, runId, after)),
+})
 
 const ring = ({ waiting }: Followed): void => waiting.forEach(({ bell }) => bell.ring())
 
@@ -111,12 +122,13 @@ export function createRunWatch({ sql, log, stopping }: WatchDeps): RunWatch {
       if (refused) return refused
       beginToListen()
       const entry = { change, bell: createBell() }
-      const run: Followed = followed.get(runId) ?? { waiting: new Set(), announced: 'no' }
+      const run = followed.get(runId) ?? toFollowed(sql, runId)
       run.waiting.add(entry)
       followed.set(runId, run)
       count.add(caller)
       return {
         isStopping,
+        read: run.read,
         async changed(timeoutMs, signal) {
           if (isStopping()) return
           if (run.announced === 'no') void announcer.begin(runId, run)
