@@ -33,6 +33,8 @@ test/bench/README.md has the method.
                    a bare server in Python
   rollback         versions that are taken back by their test: how often by mistake, how often
                    rightly, after how many runs, and what a look costs
+  large [PART…]    2,000 callers that follow one run, a run of 10,000 steps, and a batch of 100,000
+                   rows: followers, steps, batch
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
   automation-api   against a bare route, and the check of tokens against jose
@@ -63,6 +65,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   queue: async (...workers) => (await import('./queue/run.ts')).run(workers),
   take: async (directory) => (await import('./take/run.ts')).run(directory),
   rollback: async () => (await import('./rollback/run.ts')).run(),
+  large: async (...parts) => (await import('./large/run.ts')).run(...parts),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   pace: async (format) => (await import('./pace/run.ts')).run({ isJson: format === '--json' }),

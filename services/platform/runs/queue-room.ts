@@ -11,7 +11,7 @@ const LOOSE_MS = 1000
 const LOOSE_SHARE = 20
 /** Under shorter limits each kickoff looks. */
 const LOOSE_FROM = 2000
-const BATCHED_MAX = 1000
+const BATCHED_MAX = 5000
 const ORGANIZATIONS_MAX = 10_000
 const LOCK = 7_310_452
 const RETRY_AFTER_SECONDS = '10'
