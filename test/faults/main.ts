@@ -12,8 +12,8 @@ import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 
 const HELP = `npm run test:long -- faults [runs | webhooks | ports | archive] [options]
 
-The collector, PostgreSQL and the connections between them are killed in turn while clients send,
-and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
+Replicas of the collector, PostgreSQL and the connections between them are killed in turn while
+clients send, and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
 once, the roll-ups must be what the spans add up to, and each text must be found by the search.
 
 With "runs", worker, crew and PostgreSQL are killed, stopped and replaced while runs go on. Then
@@ -34,10 +34,11 @@ PostgreSQL and to the store, and its connections are cut. Then each span must be
 in files, never in both or in neither, each answer must be the one of before, and no file may be
 left that nothing knows.
 
-  --kills <n>   how many kills (default 200)
-  --seed <n>    of the faults and the pauses between them (default: a random one, which is printed)
-  --json        one JSON document on standard output instead of a table
-  --help        this text
+  --kills <n>     how many kills (default 200)
+  --replicas <n>  of the collector (default 3)
+  --seed <n>      of the faults and the pauses between them (default: a random one, printed)
+  --json          one JSON document on standard output instead of a table
+  --help          this text
 
 Exit code: 0 when all is there once; 1 when a span is lost or doubled or a roll-up is wrong, when a
 step was paid for twice or a run is wrong, when an event is lost, out of order or changed, when a
@@ -53,6 +54,7 @@ interface Options {
   readonly kills: number
   readonly seed: number
   readonly json: boolean
+  readonly replicas: number
 }
 
 /** Undefined when only the help is wanted. Raises for what is not understood. */
@@ -62,6 +64,7 @@ function readOptions(): Options | undefined {
     options: {
       kills: { type: 'string', default: '200' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1e9)) },
+      replicas: { type: 'string', default: '3' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -78,6 +81,7 @@ function readOptions(): Options | undefined {
     kills: whole('kills', values.kills),
     seed: whole('seed', values.seed),
     json: values.json,
+    replicas: Math.max(1, whole('replicas', values.replicas)),
   }
 }
 
@@ -168,10 +172,11 @@ interface Outcome {
 
 /** What can be disturbed. */
 const SUBJECTS = {
-  async spans({ kills, seed }: Options, say: Say): Promise<Outcome> {
+  async spans({ kills, seed, replicas }: Options, say: Say): Promise<Outcome> {
     const report = await runFaults({
       kills,
       seed,
+      replicas,
       stopsSeconds: STOPS_SECONDS,
       onProgress: ({ kills: done, acknowledged }) => say(done, `${acknowledged} spans`),
     })

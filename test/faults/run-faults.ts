@@ -31,6 +31,8 @@ interface FaultOptions {
   readonly stopsSeconds: readonly number[]
   /** The bundle of the collector. @default one that is built first */
   readonly main?: string
+  /** Collectors; what one did not acknowledge is sent to any of them again. @default 1 */
+  readonly replicas?: number
   /**
    * Between two faults; a random number up to this many spans is acknowledged over each protocol.
    * @default 300
@@ -44,8 +46,8 @@ export interface FaultReport extends Audit {
   readonly acknowledged: number
   /** How often each fault happened. */
   readonly faults: Readonly<Record<string, number>>
-  /** Of the collector, told to end at last. */
-  readonly exitCode: number | null
+  /** Of the collectors, told to end at last. */
+  readonly exitCodes: readonly (number | null)[]
   /** Traces and hours whose roll-ups are not what the spans add up to. */
   readonly wrongRollUps: number
   /** Texts of spans that no search finds. */
@@ -105,12 +107,17 @@ async function untilCaughtUp(sql: Database): Promise<void> {
   }
 }
 
-/** Kills and hinders collector and database while clients send, and then counts what is stored. */
+/** Kills and hinders collectors and database while clients send, and then counts what is stored. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
-  const stage = await openStage(options.main)
-  const grpc = openGrpc(stage.collector.grpcUrl)
-  const overGrpc = async (body: Buffer): Promise<boolean> => (await grpc.send(body)).code === 0
-  const senders = [overHttp(stage.collector.url), overGrpc]
+  const stage = await openStage(options.main, options.replicas)
+  const oneOf = <Each>(list: readonly Each[]): Each =>
+    list[Math.floor(Math.random() * list.length)] as Each
+  const ways = stage.collectors.map(({ url }) => overHttp(url))
+  const calls = stage.collectors.map(({ grpcUrl }) => openGrpc(grpcUrl))
+  const senders = [
+    (body: Buffer) => oneOf(ways)(body),
+    async (body: Buffer) => (await oneOf(calls).send(body)).code === 0,
+  ]
   const ledgers = senders.map((send) => openLedger({ send, clients: 4, makeSpan }))
   try {
     const faults = await causeFaults(stage, ledgers, options)
@@ -125,23 +132,23 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
     const isStored = missing === 0 && rows === acknowledged && spans === acknowledged
     const isRight = isStored && wrongRollUps === 0 && unfoundTexts === 0
     const { seed } = options
-    const exitCode = await closeStage(stage)
+    const exitCodes = await closeStage(stage)
     return {
       ...found,
       seed,
       acknowledged,
       faults,
-      exitCode,
+      exitCodes,
       wrongRollUps,
       unfoundTexts,
       isRight,
     }
   } catch (error) {
-    stage.collector.child.kill('SIGKILL')
+    for (const { child } of stage.collectors) child.kill('SIGKILL')
     process.kill(stage.server.pid, 'SIGKILL')
     throw error
   } finally {
-    grpc.close()
+    for (const grpc of calls) grpc.close()
   }
 }
 

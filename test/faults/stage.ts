@@ -15,8 +15,8 @@ import { freePort } from '../support/free-port.ts'
 import { startServer } from './postgres-server.ts'
 
 /**
- * A collector and a PostgreSQL of its own that can be killed, and the way between them that can be
- * cut.
+ * Replicas of the collector and a PostgreSQL of their own that can be killed, and the way between
+ * them that can be cut.
  */
 export interface Stage {
   readonly directory: string
@@ -25,11 +25,11 @@ export interface Stage {
   readonly proxy: DatabaseProxy
   readonly port: number
   server: EmbeddedPostgres
-  collector: CollectorProcess
+  readonly collectors: CollectorProcess[]
 }
 
 /** Opens a stage for a bundle of the collector, or for one that it builds. */
-export async function openStage(bundle?: string): Promise<Stage> {
+export async function openStage(bundle?: string, replicas = 1): Promise<Stage> {
   const directory = await mkdtemp(join(tmpdir(), 'faults-'))
   await chmod(directory, 0o755)
   const port = await freePort()
@@ -37,24 +37,34 @@ export async function openStage(bundle?: string): Promise<Stage> {
   const main = bundle ?? join(directory, 'collector/main.js')
   const server = await startServer(directory, port)
   const proxy = await createDatabaseProxy(server.url)
-  const collector = await spawnCollector(main, { databaseUrl: proxy.url })
-  return { directory, main, proxy, port, server, collector }
+  const collectors: CollectorProcess[] = []
+  for (let nr = 0; nr < replicas; nr += 1) {
+    collectors.push(await spawnCollector(main, { databaseUrl: proxy.url }))
+  }
+  return { directory, main, proxy, port, server, collectors }
 }
 
-/** Returns the exit code of the collector, which gets the signal that Kubernetes would send. */
-export async function closeStage(stage: Stage): Promise<number | null> {
-  const code = await stage.collector.kill('SIGTERM')
+/** Returns the exit codes of the collectors, which get the signal that Kubernetes would send. */
+export async function closeStage(stage: Stage): Promise<(number | null)[]> {
+  const codes = await Promise.all(stage.collectors.map((one) => one.kill('SIGTERM')))
   await stage.proxy.close()
   await stage.server.stop()
   await rm(stage.directory, { recursive: true, force: true })
-  return code
+  return codes
 }
 
-export async function killCollector(stage: Stage): Promise<void> {
-  await stage.collector.kill('SIGKILL')
-  const { url, grpcUrl } = stage.collector
+/** Kills one of the collectors, and starts it again at its ports. */
+export async function killCollector(stage: Stage, random: () => number): Promise<void> {
+  const nr = Math.floor(random() * stage.collectors.length)
+  const killed = stage.collectors[nr]
+  if (!killed) return
+  await killed.kill('SIGKILL')
+  const { url, grpcUrl } = killed
   const ports = { port: Number(new URL(url).port), grpcPort: Number(new URL(grpcUrl).port) }
-  stage.collector = await spawnCollector(stage.main, { databaseUrl: stage.proxy.url, ...ports })
+  stage.collectors[nr] = await spawnCollector(stage.main, {
+    databaseUrl: stage.proxy.url,
+    ...ports,
+  })
 }
 
 export async function killPostgres(stage: Stage): Promise<void> {
