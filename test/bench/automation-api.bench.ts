@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { Hono } from 'hono'
 import { importJWK, jwtVerify } from 'jose'
 import { afterAll, bench, describe } from 'vitest'
@@ -18,6 +20,7 @@ import {
 } from '../services/web/support/platform-with-oauth.ts'
 import { BASE_URL, environment } from '../services/web/support/platform.ts'
 import { guardFor } from '../support/outgoing.ts'
+import { installContender } from './queue/contenders.ts'
 
 const CONCURRENT = 16
 const ROUNDS = 15
@@ -58,6 +61,20 @@ bare.get('/status', async (c) => {
   return c.json({ run, tasks: run && (await listRunTasks(at.sql, run)) })
 })
 
+interface Graphile {
+  readonly runMigrations: (options: object) => Promise<void>
+}
+const packages = await installContender('graphile-worker')
+const graphile = createRequire(join(packages, 'index.js'))('graphile-worker') as Graphile
+await graphile.runMigrations({ connectionString: at.url })
+/** What queues an empty job with graphile-worker, and nothing else. */
+bare.post('/jobs', async (c) => {
+  const payload = JSON.stringify(await c.req.json())
+  const [job] = await at.sql<{ id: string }[]>`
+    select id::text from graphile_worker.add_job('noop', ${payload}::text::json)`
+  return c.json({ id: job?.id })
+})
+
 const path = `${BASE_URL}/platform/api/v1/crew/${automationId}`
 const status = (token: string) => () =>
   app.request(`${path}/status/${runId}`, { headers: { authorization: `Bearer ${token}` } })
@@ -68,6 +85,13 @@ const start = (token: string) => () =>
     body: '{"inputs":{"topic":"x"}}',
   })
 
+const queueing: Readonly<Record<string, () => Response | Promise<Response>>> = {
+  'bare route, add_job of graphile-worker': () =>
+    bare.request(`${BASE_URL}/jobs`, { method: 'POST', body: '{"inputs":{"topic":"x"}}' }),
+  'kickoff, static token': start(staticToken),
+  'kickoff, OAuth warm': start(warmToken),
+}
+
 const nextCold = takeTurns()
 const requests: Readonly<Record<string, () => Response | Promise<Response>>> = {
   'bare route, same statements': () =>
@@ -75,8 +99,6 @@ const requests: Readonly<Record<string, () => Response | Promise<Response>>> = {
   'status, static token': status(staticToken),
   'status, OAuth warm': status(warmToken),
   'status, OAuth cold': () => status(nextCold())(),
-  'kickoff, static token': start(staticToken),
-  'kickoff, OAuth warm': start(warmToken),
 }
 
 async function secondsFor(calls: number, call: () => unknown): Promise<number> {
@@ -116,6 +138,8 @@ const once = { iterations: 1, time: 0, warmupIterations: 0, warmupTime: 0 }
 describe('the automation API', () => {
   // Async by its own word: else it is run three times to find out.
   bench('requests, against a bare route', async () => compare(REQUESTS, requests), once)
+
+  bench('kickoffs, against jobs', async () => compare(REQUESTS, queueing), once)
 
   bench(
     'a cold token, against one verification by jose',

@@ -32,8 +32,8 @@ export async function startContenders(server: string): Promise<Contender[]> {
 }
 
 async function startContender(name: Name, server: string): Promise<Contender> {
-  const { package: wanted, count } = CONTENDERS[name]
-  const packages = await install(wanted)
+  const { count } = CONTENDERS[name]
+  const packages = await installContender(name)
   const program = fileURLToPath(new URL('contender.ts', import.meta.url))
   const database = `contender_${name.replace('-', '_')}`
   const child = fork(program, [name, packages, server, database], {
@@ -72,8 +72,9 @@ async function next(child: ChildProcess): Promise<unknown> {
   }
 }
 
-/** Installs a package in the user's cache, once, and returns where. */
-async function install(wanted: string): Promise<string> {
+/** Installs a contender in the user's cache, once, and returns where. */
+export async function installContender(name: Name): Promise<string> {
+  const wanted = CONTENDERS[name].package
   const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
   const folder = join(cache, 'crew-platform/contenders', wanted.replaceAll(/[^a-z0-9.-]+/g, '-'))
   const isThere = await access(join(folder, 'node_modules')).then(
