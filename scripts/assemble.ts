@@ -1,14 +1,15 @@
 /**
  * `npm run assemble [-- DIRECTORY]`: writes what the collector's transcoder generates from its
- * tables, `assembly/constants.ts`, and what it and the rewriter of JSON compile to, `wasm.ts` and
- * `json-wasm.ts`, to `services/collector/otlp` or to another directory. With `--check` it compiles
- * nothing, and fails where these are not from the sources as they are.
+ * tables, `otlp/assembly/constants.ts`, and what it, the rewriter of JSON and the signatures of
+ * texts compile to, `otlp/wasm.ts`, `otlp/json-wasm.ts` and `store/search/signature-wasm.ts`, to
+ * `services/collector` or to another directory. With `--check` it compiles nothing, and fails where
+ * these are not from the sources as they are.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 import { RESERVED_BYTES, RESERVED_FOR_ROWS } from '../services/collector/otlp/memory.ts'
@@ -20,11 +21,13 @@ import {
 import * as limits from '../services/collector/otlp/limits.ts'
 import { JSON_PROBLEMS, MALFORMATIONS, REFUSALS } from '../services/collector/otlp/problems.ts'
 import { OWN_TAGS, REQUEST_TAGS, WIRE_TYPES } from '../services/collector/otlp/tags.ts'
+import { RESERVED_FOR_HASHES } from '../services/collector/store/search/signature.ts'
 
 type Constant = readonly [name: string, value: number]
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const otlp = join(root, 'services/collector/otlp')
+const collector = join(root, 'services/collector')
+const CONSTANTS = 'otlp/assembly/constants.ts'
 const NOTE = 'Written by `npm run assemble`: never edited.'
 
 /** `droppedLinksCount` as `DROPPED_LINKS_COUNT`. */
@@ -79,17 +82,39 @@ const constants =
   lines('json-fields.ts: how fields are in JSON.', formConstants) +
   lines('json-fields.ts: the messages.', messageConstants)
 
-/** What is compiled, and between which places of the block each has memory of its own. */
-const MODULES = [
-  { file: 'wasm.ts', name: 'WASM', entry: 'index.ts', memory: [0, RESERVED_FOR_ROWS] },
+interface Module {
+  readonly file: string
+  readonly name: string
+  readonly sources: string
+  /** Of the sources. */
+  readonly entry: string
+  /** Between which places of its block it has memory of its own. */
+  readonly memory: readonly [from: number, end: number]
+}
+
+const MODULES: readonly Module[] = [
   {
-    file: 'json-wasm.ts',
+    file: 'otlp/wasm.ts',
+    name: 'WASM',
+    sources: 'otlp/assembly',
+    entry: 'index.ts',
+    memory: [0, RESERVED_FOR_ROWS],
+  },
+  {
+    file: 'otlp/json-wasm.ts',
     name: 'JSON_WASM',
+    sources: 'otlp/assembly',
     entry: 'json/index.ts',
     memory: [RESERVED_FOR_ROWS, RESERVED_BYTES],
   },
-] as const
-type Module = (typeof MODULES)[number]
+  {
+    file: 'store/search/signature-wasm.ts',
+    name: 'SIGNATURE_WASM',
+    sources: 'store/search/assembly',
+    entry: 'index.ts',
+    memory: [0, RESERVED_FOR_HASHES],
+  },
+]
 
 const OPTIONS =
   '--optimizeLevel 3 --noAssert --runtime stub --enable simd --importMemory --zeroFilledMemory'
@@ -103,7 +128,7 @@ function compile(module: Module): string {
   const outFile = join(directory, 'module.wasm')
   try {
     const asc = join(root, 'node_modules/assemblyscript/bin/asc.js')
-    const source = join(otlp, 'assembly', module.entry)
+    const source = join(collector, module.sources, module.entry)
     const options = [...optionsOf(module), '--outFile', outFile]
     execFileSync(process.execPath, [asc, source, ...options], { stdio: 'inherit' })
     return readFileSync(outFile).toString('base64')
@@ -116,9 +141,10 @@ function compile(module: Module): string {
 function digestOf(module: Module, base64: string): string {
   const made = [packageJson.devDependencies.assemblyscript, module.entry, ...optionsOf(module)]
   const hash = createHash('sha256').update(JSON.stringify(made))
-  const names = readdirSync(join(otlp, 'assembly'), { recursive: true, encoding: 'utf8' })
+  const sources = join(collector, module.sources)
+  const names = readdirSync(sources, { recursive: true, encoding: 'utf8' })
   for (const name of names.filter((each) => each.endsWith('.ts')).toSorted()) {
-    const path = join(otlp, 'assembly', name)
+    const path = join(sources, name)
     hash.update(name).update(name === 'constants.ts' ? constants : readFileSync(path))
   }
   return hash.update(base64).digest('hex')
@@ -130,27 +156,27 @@ const textOf = (module: Module, base64: string): string =>
 
 /** Whether a module is compiled from the sources as they are, without compiling them. */
 function isFresh(module: Module): boolean {
-  const found = readFileSync(join(otlp, module.file), 'utf8')
+  const found = readFileSync(join(collector, module.file), 'utf8')
   return found === textOf(module, /'(.+)'/.exec(found)?.[1] ?? '')
 }
 
 function check(): void {
   const stale: string[] = MODULES.filter((module) => !isFresh(module)).map(({ file }) => file)
-  const own = readFileSync(join(otlp, 'assembly/constants.ts'), 'utf8')
-  if (own !== constants) stale.push('assembly/constants.ts')
+  if (readFileSync(join(collector, CONSTANTS), 'utf8') !== constants) stale.push(CONSTANTS)
   if (stale.length === 0) return
   console.error(`stale: ${stale.join(', ')}; run \`npm run assemble\` and commit what it writes`)
   process.exitCode = 1
 }
 
 function write(target: string): void {
-  mkdirSync(join(target, 'assembly'), { recursive: true })
-  writeFileSync(join(target, 'assembly/constants.ts'), constants)
+  const files = [CONSTANTS, ...MODULES.map(({ file }) => file)]
+  for (const file of files) mkdirSync(join(target, dirname(file)), { recursive: true })
+  writeFileSync(join(target, CONSTANTS), constants)
   for (const module of MODULES) {
     writeFileSync(join(target, module.file), textOf(module, compile(module)))
   }
 }
 
-const [target = otlp] = process.argv.slice(2)
+const [target = collector] = process.argv.slice(2)
 if (target === '--check') check()
 else write(target)

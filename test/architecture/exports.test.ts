@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { files, linesOf } from './sources.ts'
 
 /** Modules of WebAssembly, in another language. */
-const ASSEMBLY = /^services\/collector\/otlp\/assembly\//
+const ASSEMBLY = /^services\/collector\/(?:otlp|store\/search)\/assembly\//
 const EXPORTED = /^export (?:abstract |async )?(?:class|const|function\*?|interface|type) (\w+)/
 
 it('what a service exports, another file names', () => {

@@ -15,7 +15,10 @@ const THINGS: readonly (readonly [file: RegExp, why: string])[] = [
   [/\/checks\/[\w-]+\.ts$/, 'a check'],
   [/^services\/crew\/tools\/[\w-]+\.ts$/, 'a tool'],
   [/^services\/collector\/conventions\//, 'a convention'],
-  [/^services\/collector\/otlp\/assembly\//, 'a module of WebAssembly, in another language'],
+  [
+    /^services\/collector\/(otlp|store\/search)\/assembly\//,
+    'a module of WebAssembly, in another language',
+  ],
   [/wasm\.ts$/, 'a program as text, which is written by another one'],
   [/^services\/worker\/run-command\.ts$/, 'its importer, main.ts, has three lines in each service'],
 ]

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundledScript } from '../../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const committed = join(root, 'services/collector/otlp')
+const committed = join(root, 'services/collector')
 
 describe('what `npm run assemble` writes', () => {
   let directory: string
@@ -18,7 +18,12 @@ describe('what `npm run assemble` writes', () => {
   }, 180_000)
   afterAll(() => rmSync(directory, { recursive: true }))
 
-  it.each(['assembly/constants.ts', 'wasm.ts', 'json-wasm.ts'])('is committed as %s', (file) => {
+  it.each([
+    'otlp/assembly/constants.ts',
+    'otlp/wasm.ts',
+    'otlp/json-wasm.ts',
+    'store/search/signature-wasm.ts',
+  ])('is committed as %s', (file) => {
     const [built, found] = [directory, committed].map((folder) =>
       readFileSync(join(folder, file), 'utf8'),
     )

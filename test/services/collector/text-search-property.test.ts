@@ -5,8 +5,8 @@ import { listTraces, readListQuery } from '../../../services/collector/read/list
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import type { Readers } from '../../../services/collector/read/reader.ts'
 import {
+  createSignatures,
   fold,
-  signatureOf,
   soughtHashes,
 } from '../../../services/collector/store/search/signature.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
@@ -181,7 +181,54 @@ describe('the search in random texts', () => {
   }
 })
 
+/** The same as the module computes for many letters at a time. */
+function plainSignature(texts: readonly string[]): Buffer {
+  const C = [0x9e3779b1, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f] as const
+  const mix = (hash: number): number => {
+    const mixed = Math.imul(hash ^ (hash >>> 13), C[2])
+    return (mixed ^ (mixed >>> 16)) & 8191
+  }
+  const hashesOf = (text: string): Set<number> => {
+    const hashes = new Set<number>()
+    for (let at = 0; at + 3 <= text.length; at++) {
+      const [third = 0, second = 0, first = 0] = [0, 1, 2].map((nr) => text.charCodeAt(at + nr))
+      const two = Math.imul(third, C[0]) ^ second
+      const three = Math.imul(two ^ (two >>> 15), C[1]) ^ first
+      hashes.add(mix(three))
+      if (at > 0) hashes.add(mix(Math.imul(three, C[3]) ^ ~text.charCodeAt(at - 1)))
+    }
+    return hashes
+  }
+  const all = texts.map((text) => hashesOf(fold(text)))
+  const filled = all.filter(({ size }) => size > 0).length
+  const hashes = all.reduce((sum, { size }) => sum + size, 0)
+  let rows = 64
+  while (rows < 8192 && rows < (hashes / Math.max(filled, 1)) * 1.5) rows *= 2
+  const width = Math.ceil(texts.length / 8)
+  const bits = Buffer.alloc(rows * width)
+  for (const [place, own] of all.entries()) {
+    for (const hash of own) {
+      const at = (hash & (rows - 1)) * width + (place >> 3)
+      bits[at] = (bits[at] ?? 0) | (0x80 >> (place & 7))
+    }
+  }
+  return bits
+}
+
 describe('a signature', () => {
+  const signatureOf = createSignatures()
+
+  it('is the same as one of single letters and bits, whatever was signed before', () => {
+    const text = fc.oneof(words, fc.string({ unit: 'binary', maxLength: 60 }), fc.lorem())
+    const texts = fc
+      .tuple(fc.array(text, { minLength: 1, maxLength: 70 }), fc.integer({ min: 1, max: 40 }))
+      .map(([all, times]) => all.map((each, nr) => (nr % 7 === 0 ? each.repeat(times) : each)))
+    const property = fc.property(texts, (all) => {
+      expect(signatureOf(all).equals(plainSignature(all))).toBe(true)
+    })
+    fc.assert(property, { numRuns })
+  })
+
   it('has a bit of each text in every row of what the text contains', () => {
     const texts = fc.array(words, { minLength: 1, maxLength: 140 })
     const property = fc.property(texts, fc.nat(), fc.nat(30), (all, nr, from) => {

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { excerptOf } from '../../../services/collector/store/search/excerpt.ts'
+import {
+  openExtraction,
+  takeExtraction,
+} from '../../../services/collector/store/search/extract-texts.ts'
 import { restAfter } from '../../../services/collector/store/search/keep-extracted.ts'
 import { createWritingShare } from '../../../services/collector/store/spans/writing-share.ts'
 import { prepareSearch } from '../../../services/collector/store/search/prepare-search.ts'
@@ -14,12 +18,19 @@ import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { KeyValue, OtlpSpan } from './support/otlp.ts'
 import { ask } from './support/reading.ts'
+import { countUnfoundTexts } from './support/search-oracle.ts'
 
 const DAY_MS = 86_400_000
 
 interface Page {
   traces: { trace_id: string; match?: { span_id: string; excerpt: string } }[]
 }
+
+const call = (question: string, answer: string): KeyValue[] => [
+  textAttribute('gen_ai.operation.name', 'chat'),
+  textAttribute('gen_ai.input.messages', JSON.stringify([{ role: 'user', content: question }])),
+  textAttribute('gen_ai.output.messages', JSON.stringify([{ role: 'assistant', content: answer }])),
+]
 
 describe('the search in prompts and answers', () => {
   let harness: Harness
@@ -33,14 +44,6 @@ describe('the search in prompts and answers', () => {
     await harness.rolledUp()
     await harness.extracted()
   }
-  const call = (question: string, answer: string): KeyValue[] => [
-    textAttribute('gen_ai.operation.name', 'chat'),
-    textAttribute('gen_ai.input.messages', JSON.stringify([{ role: 'user', content: question }])),
-    textAttribute(
-      'gen_ai.output.messages',
-      JSON.stringify([{ role: 'assistant', content: answer }]),
-    ),
-  ]
   const list = async (query: string): Promise<Page['traces']> => {
     const response = await ask(harness, `/api/traces?${query}`)
     expect(response.status).toBe(200)
@@ -251,6 +254,43 @@ describe('the search in prompts and answers', () => {
   it('says in the health report whether it can be used', async () => {
     const health = await fetch(`${harness.collector.url}/health`)
     expect(await health.json()).toMatchObject({ status: 'ok', search: 'on' })
+  })
+})
+
+describe('texts of more spans than are read at a time', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await createHarness()
+  })
+  afterAll(() => harness.stop())
+
+  it('are signed once each', async () => {
+    const { traceId = '' } = spanOf()
+    const spans = Array.from({ length: 600 }, (_, nr) =>
+      spanOf({ traceId, attributes: call(`an addax ${nr}`, 'yes') }),
+    )
+    expect((await harness.post(toProtobuf(requestOf(...spans)))).status).toBe(200)
+    await harness.rolledUp()
+    await harness.extracted()
+    await harness.collector.stop()
+    const fewSpans = { spans: 256, bytes: 1e9 }
+    const fewBytes = { spans: 1e6, bytes: 20_000 }
+    for (const limits of [fewSpans, fewBytes]) {
+      const session = await openExtraction(parseAddress(harness.databaseUrl), limits)
+      await harness.sql`delete from text_signatures`
+      await harness.sql`
+        insert into traces_to_extract (organization, day, trace_ids)
+        select organization, (start_time at time zone 'UTC')::date, uuid_send(trace_id) from spans
+        group by 1, 2, 3`
+      let isDone = false
+      while (!isDone) ({ isDone } = await takeExtraction(session))
+      session.close()
+      const [signed] = await harness.sql`
+        select count(*)::int as texts, count(distinct member)::int as spans
+        from text_signatures, unnest(members) as member`
+      expect(signed).toEqual({ texts: spans.length, spans: spans.length })
+      expect(await countUnfoundTexts(harness.sql)).toBe(0)
+    }
   })
 })
 

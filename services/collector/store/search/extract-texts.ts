@@ -1,32 +1,33 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError } from '../../../shared/errors.ts'
-import { openCopyConnection, quote } from '../../../shared/postgres/copy/copy-connection.ts'
+import { AppError, toError } from '../../../shared/errors.ts'
+import { openCopyConnection } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { CopyConnection, Session } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
-import { messagesOf } from '../../conventions/messages.ts'
 import { DISTRIBUTED_SESSION } from '../spans/distribution.ts'
-import { excerptOf } from './excerpt.ts'
 import {
   COPY,
+  COPY_SIGNATURES,
   copySpans,
   CREATE_COPY,
   deleteFormerTexts,
   deleteStale,
   ensureDay,
-  findUnsigned,
+  readUnsigned,
 } from './signature-statements.ts'
-import type { Noted } from './signature-statements.ts'
-import { signatureOf, TEXTS } from './signature.ts'
+import type { Noted, ReadLimits } from './signature-statements.ts'
+import { createSignatures, TEXTS } from './signature.ts'
+import type { Signatures } from './signature.ts'
+import { createSignedTexts } from './signed-texts.ts'
+import type { SignedTexts } from './signed-texts.ts'
 
 /** Any number: who holds this lock reads texts, for one transaction. */
 export const EXTRACT_LOCK = 7_310_452_123
 const STATEMENT_MS = 120_000
 /** Notes of an organization and a day that are taken at a time. */
 const NOTES = 4
+const LIMITS: ReadLimits = { spans: 32 * TEXTS, bytes: 32 << 20 }
 /** For how long it reads texts without a pause. */
 const BUSY_MS = 2
-/** Spans in memory at a time. */
-const BATCH = 16
 
 /** The outcome of one turn. */
 export interface Extraction {
@@ -44,10 +45,15 @@ export interface Extraction {
 interface ExtractionSession extends CopyConnection {
   /** Where it finds the spans of a note: `spans`, or a copy of those that are on other nodes. */
   readonly spans: string
+  readonly signatureOf: Signatures
+  readonly limits: ReadLimits
 }
 
 /** Opens a connection on which turns can be taken. */
-export async function openExtraction(address: DatabaseAddress): Promise<ExtractionSession> {
+export async function openExtraction(
+  address: DatabaseAddress,
+  limits: ReadLimits = LIMITS,
+): Promise<ExtractionSession> {
   const options = { name: 'collector-search', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
   try {
@@ -55,9 +61,10 @@ export async function openExtraction(address: DatabaseAddress): Promise<Extracti
       set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0;
       set idle_in_transaction_session_timeout = 20000`)
     const [row] = await session.rows('select is_distributed()')
-    if (row?.[0] !== 't') return { ...session, spans: 'spans' }
+    const signatureOf = createSignatures()
+    if (row?.[0] !== 't') return { ...session, spans: 'spans', signatureOf, limits }
     await session.query(`${DISTRIBUTED_SESSION}; ${CREATE_COPY}`)
-    return { ...session, spans: COPY }
+    return { ...session, spans: COPY, signatureOf, limits }
   } catch (error) {
     session.close()
     throw error
@@ -119,74 +126,42 @@ const notedIn = ([organization, day, traceIds]: Row): Noted => ({
 async function extract(session: ExtractionSession, noted: Noted): Promise<number> {
   const { spans: table } = session
   if (table === COPY) await session.query(copySpans(noted))
-  // No table can be attached to one that an open cursor reads.
-  await session.query(ensureDay(noted))
-  await session.query(deleteFormerTexts(noted))
-  const stale = await session.rows(deleteStale(noted, table))
+  const stale = await session.rows(
+    [ensureDay(noted), deleteFormerTexts(noted), deleteStale(noted, table)].join(';'),
+  )
   const known = new Set(noted.traceIds)
   const more = stale.flatMap(([id]) => (id === null || id === undefined || known.has(id) ? [] : id))
   if (table === COPY && more.length > 0)
     await session.query(copySpans({ ...noted, traceIds: more }))
   const all = { ...noted, traceIds: [...known, ...more] }
-  await session.query(`declare unsigned no scroll cursor for ${findUnsigned(all, table)}`)
-  const spans = await signAll(session, noted.organization)
-  await session.query('close unsigned')
+  let spans = 0
+  for (let left = Infinity; left > 0;) {
+    const texts = await signSome(session, all)
+    spans += texts.spans()
+    left = texts.left()
+  }
   return spans
 }
 
-/** A span with its text. */
-interface Text {
-  readonly startUs: string
-  readonly traceId: string
-  readonly member: string
-  readonly text: string
-}
-
-async function signAll(session: Session, organization: string): Promise<number> {
-  let spans = 0
-  let texts: Text[] = []
+/** Signs spans of these traces that are in no signature. */
+async function signSome(session: ExtractionSession, noted: Noted): Promise<SignedTexts> {
+  const texts = createSignedTexts(noted.organization, session.signatureOf)
+  let failure: Error | undefined
   let resumedAt = performance.now()
-  for (;;) {
-    const rows = await session.rows(`fetch ${BATCH} from unsigned`)
-    for (const row of rows) {
-      texts.push(textOf(row))
-      // Messages may be long: requests are answered in between.
-      if (performance.now() - resumedAt < BUSY_MS) continue
-      await nextTurn()
-      resumedAt = performance.now()
+  await session.copyOut(readUnsigned(noted, session.spans, session.limits), (row) => {
+    try {
+      if (failure === undefined) texts.add(row)
+    } catch (thrown) {
+      failure = toError(thrown)
     }
-    spans += rows.length
-    const isLast = rows.length === 0
-    if (texts.length > 0 && (isLast || texts.length >= TEXTS)) {
-      await session.query(insertSignature(texts, organization))
-      texts = []
-    }
-    if (isLast) return spans
-  }
+    if (performance.now() - resumedAt < BUSY_MS) return undefined
+    // Messages may be long: requests are answered in between.
+    return nextTurn().then(() => void (resumedAt = performance.now()))
+  })
+  if (failure) throw failure
+  if (texts.spans() === 0) return texts
+  const rows = texts.rows()
+  const size = rows.reduce((sum, { length }) => sum + length, 0)
+  await session.copy(COPY_SIGNATURES, { size, chunks: () => rows })
+  return texts
 }
-
-function textOf([startUs, traceId, member, attributes = null, ...large]: Row): Text {
-  const [payload = null, events = null] = large
-  const { text } = excerptOf(messagesOf({ attributes, payload, events }))
-  return { startUs: startUs ?? '', traceId: traceId ?? '', member: member ?? '', text }
-}
-
-function insertSignature(texts: readonly Text[], organization: string): string {
-  const starts = texts.map(({ startUs }) => Number(startUs))
-  const listed = (values: readonly string[]): string => `'{${values.join()}}'`
-  const values = [
-    toTime(Math.min(...starts)),
-    toTime(Math.max(...starts)),
-    quote(organization),
-    texts.length,
-    listed(texts.map(({ traceId }) => traceId)),
-    listed(texts.map(({ member }) => member)),
-    `'\\x${signatureOf(texts.map(({ text }) => text)).toString('hex')}'`,
-  ]
-  return `
-    insert into text_signatures
-      (start_time, last_start, organization, texts, trace_ids, members, signature)
-    values (${values.join(', ')})`
-}
-
-const toTime = (us: number): string => `timestamptz 'epoch' + ${us} * interval '1 microsecond'`

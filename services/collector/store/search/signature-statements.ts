@@ -40,10 +40,10 @@ const ofDay = (table: string, { dayMs, organization }: Noted): string => `
   and ${table}.start_time >= '${new Date(dayMs).toISOString()}'
   and ${table}.start_time < '${new Date(dayMs + DAY_MS).toISOString()}'`
 
-const spansOf = (table: string, noted: Noted): string => `
+const spansOf = (table: string, noted: Noted, ...columns: string[]): string => `
   current as materialized (
     select found.* from touched cross join lateral (
-      select trace_id, start_time, span_id, ${member('spans')} as member
+      select ${['trace_id', `${member('spans')} as member`, ...columns].join(', ')}
       from ${table} as spans
       where spans.trace_id = touched.trace_id
         and spans.trace_id between touched.trace_id and touched.trace_id
@@ -99,20 +99,59 @@ export const deleteFormerTexts = (noted: Noted): string => `
   delete from span_texts using touched
   where span_texts.trace_id = touched.trace_id and ${ofDay('span_texts', noted)}`
 
-/** Finds spans that are in no signature, trace by trace, with what their texts are read from. */
-export const findUnsigned = (noted: Noted, table: string): string => `
-  with ${touched(noted)}, ${spansOf(table, noted)}, ${membersOf(noted)}
-  select (extract(epoch from unsigned.start_time) * 1000000)::int8, unsigned.trace_id,
-    unsigned.member, found.*
-  from (
-    select * from current where not exists (select from known where ${SAME})
-    order by trace_id, start_time offset 0
-  ) as unsigned cross join lateral (
-    select ${TEXT_COLUMNS} from ${table} as spans
-    where spans.start_time = unsigned.start_time and spans.trace_id = unsigned.trace_id
-      and spans.span_id = unsigned.span_id and ${ofDay('spans', noted)}
-    offset 0
-  ) as found`
+/** What is read in one go, a span at least; signatures of all of it are in memory meanwhile. */
+export interface ReadLimits {
+  readonly spans: number
+  readonly bytes: number
+}
+
+/** The bytes of what a text is read from, as they are stored, which takes no look at them. */
+const SIZE = [
+  'pg_column_size(attributes)',
+  ...['payload', 'events'].map((column) => `octet_length(${small(column)})`),
+]
+  .map((size) => `coalesce(${size}, 0)`)
+  .join(' + ')
+
+/** The columns of `readUnsigned`. */
+export const UNSIGNED_COLUMNS = [
+  'unsigned',
+  'start_time',
+  'trace_id',
+  'member',
+  'attributes',
+  'payload',
+  'events',
+] as const
+
+/**
+ * Sends, in COPY BINARY, spans that are in no signature, trace by trace, with what their texts are
+ * read from; and with each how many there are, for these may be the first of them.
+ */
+export const readUnsigned = (noted: Noted, table: string, limits: ReadLimits): string => `
+  copy (
+    with ${touched(noted)},
+    ${spansOf(table, noted, 'spans.ctid as place', 'start_time', `${SIZE} as size`)},
+    ${membersOf(noted)}
+    select chosen.unsigned, chosen.start_time, chosen.trace_id, chosen.member, found.*
+    from (
+      select *, count(*) over () as unsigned,
+        sum(size) over (order by trace_id, start_time rows unbounded preceding) - size as before
+      from current where not exists (select from known where ${SAME})
+      order by trace_id, start_time limit ${limits.spans}
+    ) as chosen cross join lateral (
+      select ${TEXT_COLUMNS} from ${table} as spans
+      where spans.ctid = chosen.place and ${ofDay('spans', noted)}
+      offset 0
+    ) as found
+    where before <= ${limits.bytes}
+  ) to stdout (format binary)`
+
+/** Adds signatures in COPY BINARY. */
+export const COPY_SIGNATURES = `
+  copy text_signatures
+    (start_time, last_start, organization, texts, trace_ids, members, signature)
+  from stdin (format binary)`
 
 /** Spans of some notes that have texts: Citus does not join those on other nodes with others. */
 export const COPY = 'spans_of_notes'

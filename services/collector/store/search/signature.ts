@@ -1,3 +1,6 @@
+import { createBlock, instantiate } from '../../otlp/web-assembly.ts'
+import { SIGNATURE_WASM } from './signature-wasm.ts'
+
 /** Spans whose texts share a signature. */
 export const TEXTS = 256
 
@@ -16,81 +19,63 @@ const MAX_SOUGHT = 12
 export const fold = (text: string): string =>
   text.replaceAll('İ', 'i').replaceAll('Σ', 'σ').toLowerCase()
 
-const WORD_BITS = 32
-const WORDS = MAX_ROWS / WORD_BITS
+/** Texts whose bits are in one byte of each row. */
+const GROUP_TEXTS = 8
+const GROUPS = TEXTS / GROUP_TEXTS
+
+/** The beginning of the module's memory, which belongs to the module. */
+export const RESERVED_FOR_HASHES = 2 * MAX_ROWS
+/** Units of UTF-16; an excerpt has fewer. Of a longer text the beginning is signed. */
+const MAX_UNITS = 4096
+const TEXT_AT = RESERVED_FOR_HASHES
+const GROUPS_AT = TEXT_AT + 2 * MAX_UNITS
+const ROWS_AT = GROUPS_AT + GROUPS * MAX_ROWS
+const MEMORY_BYTES = ROWS_AT + GROUPS * MAX_ROWS
+
+/** What `assembly` is compiled to; places are counted from the beginning of its memory. */
+interface SignatureModule {
+  /** Adds a text, so many units at that place, to a group; returns how many hashes it has. */
+  addText(units: number, length: number, ...[group, nr]: [number, number]): number
+  /** Writes so many rows of so many groups. */
+  writeRows(groups: number, width: number, ...[rows, to]: [number, number]): void
+}
+
+/** Makes the signature of at most `TEXTS` texts. */
+export type Signatures = (texts: readonly string[]) => Buffer
 
 /**
  * The signature of texts: rows of bits, one for each text. A bit is set where the text has three or
  * four letters whose hash is the number of the row, so that a look at few rows says which texts may
  * have a word, and which ones do not. Stored signatures depend on each line of it.
- *
- * Each text has bits of its own at first, which stay in the processor's nearest cache; only then do
- * they become a column of the rows.
  */
-export function signatureOf(texts: readonly string[]): Buffer {
-  const columns = texts.map((text) => gramsOf(fold(text)))
-  const counts = columns.map(countBits)
+export function createSignatures(): Signatures {
+  const block = createBlock(MEMORY_BYTES)
+  const bytes = Buffer.from(block.buffer)
+  // The compiler of AssemblyScript checks the module's side, and any test of signatures this.
+  const wasm = Buffer.from(SIGNATURE_WASM, 'base64')
+  const module = instantiate(wasm, block, {}) as SignatureModule
+  const add = (text: string, place: number): number => {
+    const group = GROUPS_AT + Math.floor(place / GROUP_TEXTS) * MAX_ROWS
+    const written = bytes.write(fold(text), TEXT_AT, 2 * MAX_UNITS, 'utf16le')
+    return module.addText(TEXT_AT, written / 2, group, place % GROUP_TEXTS)
+  }
+  return (texts) => {
+    const width = Math.ceil(texts.length / GROUP_TEXTS)
+    bytes.fill(0, GROUPS_AT, GROUPS_AT + width * MAX_ROWS)
+    const rows = rowsFor(texts.map(add))
+    module.writeRows(GROUPS_AT, width, rows, ROWS_AT)
+    return Buffer.from(bytes.subarray(ROWS_AT, ROWS_AT + rows * width))
+  }
+}
+
+/** So many rows that texts with so many hashes set less than half of the bits. */
+function rowsFor(counts: readonly number[]): number {
   const filled = counts.filter((count) => count > 0).length
-  const grams = counts.reduce((sum, count) => sum + count, 0)
-  const wanted = (grams / Math.max(filled, 1)) * ROWS_A_GRAM
+  const hashes = counts.reduce((sum, count) => sum + count, 0)
+  const wanted = (hashes / Math.max(filled, 1)) * ROWS_A_GRAM
   let rows = MAX_ROWS
   while (rows > MIN_ROWS && rows / 2 >= wanted) rows /= 2
-  const width = Math.ceil(texts.length / 8)
-  const bits = Buffer.alloc(rows * width)
-  for (const [place, column] of columns.entries()) setColumn(bits, column, { rows, width, place })
-  return bits
-}
-
-/** A bit for each hash of three or four letters, of `MAX_ROWS`. */
-function gramsOf(text: string): Uint32Array {
-  const bits = new Uint32Array(WORDS)
-  let [fourth, third, second] = [0, text.charCodeAt(0), text.charCodeAt(1)]
-  for (let end = 2; end < text.length; end++) {
-    const first = text.charCodeAt(end)
-    const three = hashOf(third, second, first)
-    const row = mix(three) & (MAX_ROWS - 1)
-    bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << row)
-    if (end > 2) {
-      const other = mixFour(three, fourth) & (MAX_ROWS - 1)
-      bits[other >>> 5] = (bits[other >>> 5] ?? 0) | (1 << other)
-    }
-    fourth = third
-    third = second
-    second = first
-  }
-  return bits
-}
-
-/** Adds neighbours up: pairs of bits, then of sums of two, four, and all. */
-function countBits(words: Uint32Array): number {
-  let count = 0
-  for (const word of words) {
-    const pairs = word - ((word >>> 1) & 0x55555555)
-    const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
-    count += Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
-  }
-  return count
-}
-
-/** Where the bit of a text is, in each row of so many bytes. */
-interface Column {
-  readonly rows: number
-  readonly width: number
-  readonly place: number
-}
-
-/** With fewer rows the last bits of a hash count. */
-function setColumn(bits: Buffer, words: Uint32Array, { rows, width, place }: Column): void {
-  const at = place >> 3
-  const mask = 0x80 >> (place & 7)
-  for (let first = 0; first < rows; first += WORD_BITS) {
-    let word = 0
-    for (let nr = first / WORD_BITS; nr < WORDS; nr += rows / WORD_BITS) word |= words[nr] ?? 0
-    for (; word !== 0; word &= word - 1) {
-      const row = first + 31 - Math.clz32(word & -word)
-      bits[row * width + at] = (bits[row * width + at] ?? 0) | mask
-    }
-  }
+  return rows
 }
 
 /** Of three units of a text, one after the other. */
