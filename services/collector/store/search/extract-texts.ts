@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, toError } from '../../../shared/errors.ts'
 import { openCopyConnection } from '../../../shared/postgres/copy/copy-connection.ts'
-import type { CopyConnection, Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { CopyConnection } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { DatabaseAddress } from '../../../shared/postgres/address.ts'
+import { TRACES_A_NOTE } from './note-texts.ts'
+import { TRACE_ID_BYTES } from '../../otlp/limits.ts'
 import { DISTRIBUTED_SESSION } from '../spans/distribution.ts'
 import {
   COPY,
@@ -23,8 +25,9 @@ import type { SignedTexts } from './signed-texts.ts'
 /** Any number: who holds this lock reads texts, for one transaction. */
 export const EXTRACT_LOCK = 7_310_452_123
 const STATEMENT_MS = 120_000
-/** Notes of an organization and a day that are taken at a time. */
-const NOTES = 4
+/** Notes of an organization and a day that are taken at a time: whole ones are four. */
+const MAX_NOTES = 200
+const MAX_BYTES = 4 * TRACES_A_NOTE * TRACE_ID_BYTES
 const LIMITS: ReadLimits = { spans: 32 * TEXTS, bytes: 32 << 20 }
 /** For how long it reads texts without a pause. */
 const BUSY_MS = 2
@@ -76,7 +79,7 @@ export async function openExtraction(
  * the signatures come. Those of spans that are gone, or came again with another end, are made anew.
  */
 export async function takeExtraction(session: ExtractionSession): Promise<Extraction> {
-  const [lock] = await rowsInTransaction(session, lockQuery)
+  const [lock] = await session.rows(BEGIN)
   try {
     const [notes] = lock ? await session.rows(TAKE_NOTES) : []
     // The signatures of an archived day stay as they are: its spans are not there.
@@ -91,13 +94,9 @@ export async function takeExtraction(session: ExtractionSession): Promise<Extrac
   }
 }
 
-const lockQuery = `
+const BEGIN = `
+  begin;
   select true from pg_try_advisory_xact_lock(${EXTRACT_LOCK}) as is_mine where is_mine`
-
-async function rowsInTransaction(session: Session, query: string) {
-  await session.query('begin')
-  return session.rows(query)
-}
 
 const TAKE_NOTES = `
   with oldest as (
@@ -105,8 +104,17 @@ const TAKE_NOTES = `
   ),
   taken as (
     delete from traces_to_extract where ctid = any (array(
-      select noted.ctid from traces_to_extract as noted join oldest using (organization, day)
-      order by noted_at limit ${NOTES}
+      select place from (
+        select place,
+          sum(octet_length(trace_ids)) over (order by noted_at, place) - octet_length(trace_ids)
+            as bytes_before
+        from (
+          select noted.ctid as place, noted_at, trace_ids
+          from traces_to_extract as noted join oldest using (organization, day)
+          order by noted_at limit ${MAX_NOTES}
+        ) as earliest
+      ) as counted
+      where bytes_before < ${MAX_BYTES}
     ))
     returning organization, day, trace_ids, noted_at
   )
