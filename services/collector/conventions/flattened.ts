@@ -1,8 +1,7 @@
 import type { JsonObject } from './json.ts'
-import { isObject } from './json.ts'
 import { MAX_MESSAGES } from './message.ts'
 
-type Tree = { [name: string]: unknown }
+type Tree = Map<string, unknown>
 
 const INDEX = /^\d{1,4}$/
 const MAX_STEPS = 12
@@ -14,7 +13,7 @@ export function unflatten(attributes: JsonObject, prefix: string): unknown[] {
   // Most spans have no attribute of most prefixes.
   const keys = Object.keys(attributes).filter((key) => key.startsWith(prefix))
   if (keys.length === 0) return []
-  const root: Tree = Object.create(null)
+  const root: Tree = new Map()
   for (const key of keys) put(root, key.slice(prefix.length).split('.'), attributes[key])
   const list = toLists(root)
   return Array.isArray(list) ? list : []
@@ -25,24 +24,24 @@ function put(root: Tree, path: readonly string[], value: unknown): void {
   if (last === undefined || path.length > MAX_STEPS) return
   let tree = root
   for (const name of path.slice(0, -1)) {
-    const next = tree[name]
-    if (isTree(next)) tree = next
-    else tree = tree[name] = Object.create(null) as Tree
+    const next = tree.get(name)
+    const inner: Tree = isTree(next) ? next : new Map()
+    if (inner !== next) tree.set(name, inner)
+    tree = inner
   }
-  tree[last] ??= value
+  tree.set(last, tree.get(last) ?? value)
 }
 
-/** Made here, without a prototype: attributes cannot be. */
-const isTree = (value: unknown): value is Tree =>
-  isObject(value) && Object.getPrototypeOf(value) === null
+/** Made here: no attribute is one. */
+const isTree = (value: unknown): value is Tree => value instanceof Map
 
 /** Objects whose names are all numbers as the lists that they were. */
 function toLists(value: unknown): unknown {
   if (!isTree(value)) return value
-  const entries = Object.entries(value).map(([name, child]) => [name, toLists(child)] as const)
-  if (entries.length > 0 && entries.every(([name]) => INDEX.test(name))) {
-    const inOrder = entries.toSorted(([a], [b]) => Number(a) - Number(b))
-    return inOrder.slice(0, MAX_MESSAGES).map(([, child]) => child)
+  const names = [...value.keys()]
+  if (names.length > 0 && names.every((name) => INDEX.test(name))) {
+    const inOrder = names.toSorted((a, b) => Number(a) - Number(b) || a.length - b.length)
+    return inOrder.slice(0, MAX_MESSAGES).map((name) => toLists(value.get(name)))
   }
-  return Object.fromEntries(entries)
+  return Object.fromEntries(names.map((name) => [name, toLists(value.get(name))]))
 }

@@ -75,8 +75,9 @@ function messagesOfObject(object: JsonObject, role: string, depth: number): Mess
 
 /** The instructions and the messages of a request, or the choices of an answer. */
 function messagesOfRequest(object: JsonObject, role: string, depth: number): Message[] {
-  const options = isObject(object['config']) ? object['config'] : {}
-  const instructions = memberOf({ ...options, ...object }, MEMBERS.instructions)
+  const { config } = object
+  const options = isObject(config) ? { ...config, ...object } : object
+  const instructions = memberOf(options, MEMBERS.instructions)
   const system = instructions === undefined ? [] : systemMessages(instructions)
   const list = memberOf(object, MEMBERS.lists)
   return list === undefined ? [] : [...system, ...toMessages(list, role, depth + 1)]

@@ -155,16 +155,14 @@ async function extract(session: ExtractionSession, noted: Noted): Promise<number
 async function signSome(session: ExtractionSession, noted: Noted): Promise<SignedTexts> {
   const texts = createSignedTexts(noted.organization, session.signatureOf)
   let failure: Error | undefined
-  let resumedAt = performance.now()
+  const rest = createRests()
   await session.copyOut(readUnsigned(noted, session.spans, session.limits), (row) => {
     try {
       if (failure === undefined) texts.add(row)
     } catch (thrown) {
       failure = toError(thrown)
     }
-    if (performance.now() - resumedAt < BUSY_MS) return undefined
-    // Messages may be long: requests are answered in between.
-    return nextTurn().then(() => void (resumedAt = performance.now()))
+    return rest()
   })
   if (failure) throw failure
   if (texts.spans() === 0) return texts
@@ -172,4 +170,18 @@ async function signSome(session: ExtractionSession, noted: Noted): Promise<Signe
   const size = rows.reduce((sum, { length }) => sum + length, 0)
   await session.copy(COPY_SIGNATURES, { size, chunks: () => rows })
   return texts
+}
+
+/** Returns a function that rests now and then: messages may be long, and requests are answered. */
+function createRests(): () => Promise<void> | undefined {
+  let resumedAt = performance.now()
+  let isResting = false
+  return () => {
+    if (isResting || performance.now() - resumedAt < BUSY_MS) return undefined
+    isResting = true
+    return nextTurn().then(() => {
+      isResting = false
+      resumedAt = performance.now()
+    })
+  }
 }
