@@ -4,6 +4,10 @@ import {
   openExtraction,
   takeExtraction,
 } from '../../../services/collector/store/search/extract-texts.ts'
+import {
+  createSignatures,
+  soughtHashes,
+} from '../../../services/collector/store/search/signature.ts'
 import { restAfter } from '../../../services/collector/store/search/keep-extracted.ts'
 import { createWritingShare } from '../../../services/collector/store/spans/writing-share.ts'
 import { prepareSearch } from '../../../services/collector/store/search/prepare-search.ts'
@@ -13,6 +17,7 @@ import { dropExpired } from '../../../services/collector/store/spans/retention.t
 import { listTraces, readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import type { Message } from '../../../services/shared/trace-answers/one-trace.ts'
 import { clockAt, createHarness, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
@@ -257,22 +262,22 @@ describe('the search in prompts and answers', () => {
   })
 })
 
-describe('texts of more spans than are read at a time', () => {
+describe('a turn that reads texts', () => {
+  const { traceId = '' } = spanOf()
+  const spans = Array.from({ length: 600 }, (_, nr) =>
+    spanOf({ traceId, attributes: call(`an addax ${nr}`, 'yes') }),
+  )
   let harness: Harness
   beforeAll(async () => {
     harness = await createHarness()
-  })
-  afterAll(() => harness.stop())
-
-  it('are signed once each', async () => {
-    const { traceId = '' } = spanOf()
-    const spans = Array.from({ length: 600 }, (_, nr) =>
-      spanOf({ traceId, attributes: call(`an addax ${nr}`, 'yes') }),
-    )
     expect((await harness.post(toProtobuf(requestOf(...spans)))).status).toBe(200)
     await harness.rolledUp()
     await harness.extracted()
     await harness.collector.stop()
+  })
+  afterAll(() => harness.stop())
+
+  it('signs each once, also of more spans or bytes than are read at a time', async () => {
     const fewSpans = { spans: 256, bytes: 1e9 }
     const fewBytes = { spans: 1e6, bytes: 20_000 }
     for (const limits of [fewSpans, fewBytes]) {
@@ -292,6 +297,23 @@ describe('texts of more spans than are read at a time', () => {
       expect(await countUnfoundTexts(harness.sql)).toBe(0)
     }
   })
+
+  it('takes small notes together, and of whole ones four', async () => {
+    const session = await openExtraction(parseAddress(harness.databaseUrl))
+    const { sql } = harness
+    const notesAfterTurn = async (...traces: number[]): Promise<number> => {
+      for (const count of traces)
+        await sql`
+          insert into traces_to_extract (organization, day, trace_ids)
+          select '', current_date, string_agg(uuid_send(gen_random_uuid()), '')
+          from generate_series(1, ${count})`
+      await takeExtraction(session)
+      return (await sql`delete from traces_to_extract`).count
+    }
+    expect(await notesAfterTurn(...Array<number>(30).fill(1))).toBe(0)
+    expect(await notesAfterTurn(...Array<number>(6).fill(250))).toBe(2)
+    session.close()
+  })
 })
 
 describe('the text of a span', () => {
@@ -305,6 +327,15 @@ describe('the text of a span', () => {
     const excerpt = excerptOf({ input, output: [text('assistant', 'a'.repeat(5000))] })
     const kept = `${'s'.repeat(24)}\n${'u'.repeat(1000)}\n${'a'.repeat(1024)}`
     expect(excerpt).toEqual({ text: kept, askedAt: 25, answeredAt: 1026 })
+  })
+
+  it('is signed to its end, however many messages it is of', () => {
+    const input = Array<Message>(1500).fill(text('user', 'u'))
+    const answer = `${'a'.repeat(1021)}xyz`
+    const excerpt = excerptOf({ input, output: [text('assistant', answer)] })
+    const signature = createSignatures()([excerpt.text])
+    for (const hash of soughtHashes('axyz'))
+      expect(signature[hash & (signature.length - 1)]).toBe(0x80)
   })
 
   it('says what was asked, not what the system or the model has said before', () => {

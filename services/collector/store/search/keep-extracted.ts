@@ -35,9 +35,9 @@ const RESTS = {
 } as const
 
 /**
- * Reads texts until the signal. To read a text costs as much as to store several spans, so it rests
- * for twice as long as it works, and for eight times as long while the writers are busy: senders
- * and lists come first, and under load texts are found later. Once they are a minute late it rests
+ * Reads texts until the signal. To read a text costs more than to store a span, so it rests for
+ * twice as long as it works, and for eight times as long while the writers are busy: senders and
+ * lists come first, and under load texts are found later. Once they are a minute late it rests
  * less, or under a steady load they would come later and later.
  */
 export function keepExtracted(options: ExtractionOptions): Promise<void> {

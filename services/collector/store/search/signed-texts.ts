@@ -54,7 +54,7 @@ export function createSignedTexts(organization: string, signatureOf: Signatures)
       ...[Math.min(...starts), Math.max(...starts)].flatMap((us) => field(int8(us))),
       ...field(Buffer.from(organization)),
       ...field(int2(texts.length)),
-      ...[traceIds, members].flatMap(({ take }) => field(take())),
+      ...[traceIds, members].flatMap((array) => field(array.take())),
       ...field(signature),
     )
     texts = []
