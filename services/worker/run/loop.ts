@@ -20,12 +20,14 @@ const JITTER_MS = 2
 const SECOND_MS = 20
 /** Places are gathered for so many times as long as the last look took. */
 const GATHER_LOOKS = 8
+/** From so many times the shortest time on, all places are waited for. */
+const GATHER_ALL_FROM = 4
 
 /** The queue of a loop, and its bounds. */
 export interface LoopDeps<Work> {
   /** Takes work; calls `rest` with the time for which there will be none. */
   readonly take: (limit: number, rest: (ms: number) => void) => Promise<Work[]>
-  /** Calls other workers instead of this one, until a look finds nothing again. */
+  /** Calls other workers instead of this one, until a look finds nothing again; one at a time. */
   readonly passOn?: () => Promise<unknown>
   readonly run: (work: Work, signals: LoopSignals) => Promise<void>
   /** Puts back what was taken and not begun. */
@@ -34,8 +36,9 @@ export interface LoopDeps<Work> {
   /** The longest time between two looks at the queue. @default long: a chore looks instead */
   readonly pollMs?: number | undefined
   /**
-   * The time for which places that become free wait for others, up to a half of all, while there is
-   * more work than places: one look fills them all. Up to eight times as long where looks are slow.
+   * The time for which places that become free wait for others, while there is more work than
+   * places: one look fills them all. They wait for a half of all; where looks are slow for up to
+   * eight times as long, and for all.
    * @default 0
    */
   readonly gatherMs?: number
@@ -126,6 +129,7 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
 /** Rings the bell for places that became free, and for work that came. */
 function watchPlaces<Work>(bell: Bell, running: ReadonlySet<unknown>, deps: LoopDeps<Work>) {
   const { concurrency, gatherMs = 0 } = deps
+  const passOn = openPassing(deps)
   /** The last look found work for all places. */
   let hasMore = false
   let lookMs = 0
@@ -145,8 +149,9 @@ function watchPlaces<Work>(bell: Bell, running: ReadonlySet<unknown>, deps: Loop
     ring()
   }
   function wake(afterMs = Math.random() * JITTER_MS): void {
-    if (room() > 0) answering ??= setTimeout(answer, afterMs)
-    else hasMore = true
+    if (room() <= 0) hasMore = true
+    // Places that are gathered are soon filled, since more waits than is called for.
+    else if (!gathering) answering ??= setTimeout(answer, afterMs)
   }
   return {
     room,
@@ -163,34 +168,56 @@ function watchPlaces<Work>(bell: Bell, running: ReadonlySet<unknown>, deps: Loop
       return (isFull: boolean): void => {
         hasMore = isFull
         lookMs = performance.now() - began
-        if (wasCalled && isFull) void passOn(deps)
+        if (wasCalled && isFull) void passOn()
       }
     },
     freed: (): void => {
-      if (!hasMore || running.size <= concurrency / 2) ring()
-      else gathering ??= setTimeout(ring, gatherMsAfter(lookMs, gatherMs))
+      const { forMs, isForAll } = gatheringAfter(lookMs, gatherMs)
+      if (!hasMore || running.size <= (isForAll ? 0 : concurrency / 2)) ring()
+      else gathering ??= setTimeout(ring, forMs)
     },
     wake: () => wake(),
     call: (which: string): void => {
       isCalled = room() > 0
-      if (!isCalled) void passOn(deps)
-      if (isCalled && which === '') ring()
+      if (!isCalled) void passOn()
+      if (isCalled && which === '' && !gathering) ring()
       else wake(SECOND_MS)
     },
-    passOn: () => passOn(deps),
+    passOn,
   }
 }
 
-/** Never raises: who is not called looks by the clock. */
-async function passOn<Work>({ passOn, log }: LoopDeps<Work>): Promise<void> {
-  await passOn?.().catch((thrown: unknown) => {
-    log.warn({ reason: toError(thrown).message }, 'a call to the queue could not be passed on')
-  })
+/**
+ * Passes calls on: those that come while one is passed on are passed on together, after it. Never
+ * raises: who is not called looks by the clock.
+ */
+function openPassing<Work>({ passOn, log }: LoopDeps<Work>): () => Promise<void> {
+  let isCalled = false
+  let passing: Promise<void> | undefined
+  async function pass(): Promise<void> {
+    while (isCalled) {
+      isCalled = false
+      await passOn?.().catch((thrown: unknown) => {
+        const reason = toError(thrown).message
+        log.warn({ reason }, 'a call to the queue could not be passed on')
+      })
+    }
+    passing = undefined
+  }
+  return () => {
+    isCalled = true
+    return (passing ??= pass())
+  }
 }
 
-/** The busier the database is, the slower is a look, and the more places it is to fill. */
-export const gatherMsAfter = (lookMs: number, gatherMs: number): number =>
-  Math.max(gatherMs, Math.min(lookMs, gatherMs) * GATHER_LOOKS)
+/**
+ * The busier the database and the processors are, the slower is a look, and the more places it is
+ * to fill. A worker that has them to itself begins runs while others end.
+ */
+export function gatheringAfter(lookMs: number, gatherMs: number) {
+  const forMs = Math.max(gatherMs, Math.min(lookMs, gatherMs) * GATHER_LOOKS)
+  return { forMs, isForAll: forMs > gatherMs * GATHER_ALL_FROM }
+}
 
 function createSignals(concurrency: number) {
   const pause = new AbortController()

@@ -62,7 +62,9 @@ const RETRY_MS = 500
  * Where more waits already when a commit ends, the next one begins as much later as that one took,
  * and no later than this: the more the database has to do, the more runs share a commit.
  */
-const REST_MS_MAX = 10
+const REST_MS_MAX = 20
+/** After a commit that took longer, what is reported waits as long where nothing had waited, too. */
+const QUICK_MS = 10
 /** The server ends a statement earlier; a connection may be cut off without a word. */
 const COMMIT_MS = 35_000
 
@@ -108,13 +110,18 @@ export function createProgressWriter(options: WriterOptions): ProgressWriter {
   const { alone } = options
   const waiting = new Set<Line>()
   const connections = takeTurns(options, begin)
+  let restUntil = 0
 
   async function writeAll(sql: Database): Promise<void> {
+    const lateMs = restUntil - performance.now()
+    if (lateMs > 0) await sleep(lateMs)
     while (waiting.size > 0) {
       const { shares, large } = takeShares(waiting)
       for (const line of large) startAlone(line)
       const tookMs = await connections.time(sql, () => writeShares(sql, shares))
-      if (waiting.size > 0) await sleep(Math.min(tookMs, REST_MS_MAX))
+      const restMs = Math.min(tookMs, REST_MS_MAX)
+      if (tookMs > QUICK_MS) restUntil = performance.now() + restMs
+      if (waiting.size > 0) await sleep(restMs)
     }
     connections.release(sql)
   }

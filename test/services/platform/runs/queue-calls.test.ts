@@ -106,6 +106,19 @@ describe('the workers that are called for a run', () => {
       .toBe(1)
   })
 
+  it('are none when a call is passed on and no worker waits: that wakes nobody', async () => {
+    const heard: string[] = []
+    await new Promise<void>((onOpen) => {
+      const hear = (which: string): void => void heard.push(which)
+      listen(at.sql, { channel: 'execution_queued', hear, onOpen, log })
+    })
+    await leaveQueue(at.sql, `queue_${randomUUID()}`)
+    await at.sql.notify('execution_queued', 'by another')
+    await expect.poll(() => heard).toEqual(['by another'])
+    await at.enqueue()
+    await expect.poll(() => heard).toEqual(['by another', ''])
+  })
+
   it('take each run at once while one has room, also when one of them dies', async () => {
     const property = fc.asyncProperty(steps, deaths, async (history, death) => {
       const workers = await openWorkers(WORKERS)

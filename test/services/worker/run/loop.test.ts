@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { LeasedRun } from '../../../../services/platform/runs/run-queue.ts'
 import { createMetrics } from '../../../../services/shared/http/metrics.ts'
 import { createApp } from '../../../../services/worker/app.ts'
-import { gatherMsAfter, startLoop } from '../../../../services/worker/run/loop.ts'
+import { gatheringAfter, startLoop } from '../../../../services/worker/run/loop.ts'
 import type { LoopDeps } from '../../../../services/worker/run/loop.ts'
 import { definition } from '../../../support/crew.ts'
 import { silent } from '../harness.ts'
@@ -103,9 +103,37 @@ describe('the loop of a worker', () => {
   })
 
   it('lets places wait for each other for longer while looks are slow, within a bound', () => {
-    const gathered = [0, 1, 10, 25, 5000].map((lookMs) => gatherMsAfter(lookMs, 25))
-    expect(gathered).toEqual([25, 25, 80, 200, 200])
-    expect(gatherMsAfter(5000, 0)).toBe(0)
+    const gathered = [0, 1, 10, 25, 5000].map((lookMs) => gatheringAfter(lookMs, 25))
+    expect(gathered.map(({ forMs }) => forMs)).toEqual([25, 25, 80, 200, 200])
+    expect(gathered.map(({ isForAll }) => isForAll)).toEqual([false, false, false, true, true])
+    expect(gatheringAfter(5000, 0)).toEqual({ forMs: 0, isForAll: false })
+  })
+
+  it('fills all places at once while looks are slow, and takes no call meanwhile', async () => {
+    const limits: number[] = []
+    const ends: (() => void)[] = []
+    const loop = loopWith({
+      concurrency: 4,
+      gatherMs: 100,
+      async take(limit) {
+        limits.push(limit)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        return Array.from({ length: limits.length === 1 ? limit : 0 }, () => run)
+      },
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    await expect.poll(() => ends, { interval: 1 }).toHaveLength(4)
+    // As soon as the look has ended.
+    await new Promise(setImmediate)
+    for (const end of ends.slice(0, 3)) end()
+    await new Promise(setImmediate)
+    expect(loop.running()).toBe(1)
+    loop.call('')
+    loop.wake()
+    ends[3]?.()
+    await expect.poll(() => limits.length, { interval: 1 }).toBeGreaterThan(1)
+    await loop.stop(1000)
+    expect(limits.slice(0, 2)).toEqual([4, 4])
   })
 
   it('looks again when it was told that there will be something', async () => {
@@ -162,7 +190,7 @@ describe('the loop of a worker', () => {
 })
 
 describe('a call that few workers hear', () => {
-  const openLoop = (concurrency: number) => {
+  const openLoop = (concurrency: number, pass = async (): Promise<unknown> => {}) => {
     const passed: number[] = []
     const ends: (() => void)[] = []
     let waiting = 0
@@ -173,7 +201,10 @@ describe('a call that few workers hear', () => {
         waiting -= count
         return Array.from({ length: count }, () => run)
       },
-      passOn: async () => passed.push(waiting),
+      passOn() {
+        passed.push(waiting)
+        return pass()
+      },
       run: () => new Promise((resolve) => ends.push(resolve)),
     })
     return { loop, passed, ends, queue: (count: number) => (waiting += count) }
@@ -193,6 +224,25 @@ describe('a call that few workers hear', () => {
     await expect.poll(() => ends).toHaveLength(1)
     for (const end of ends.splice(0)) end()
     await loop.stop(1000)
+  })
+
+  it('is passed on together with others that come while one is passed on', async () => {
+    const passing: (() => void)[] = []
+    const { loop, ends, queue } = openLoop(1, () => new Promise((done) => passing.push(done)))
+    queue(1)
+    loop.wake()
+    await expect.poll(loop.running).toBe(1)
+    for (const which of ['', 'second', '']) loop.call(which)
+    expect(passing).toHaveLength(1)
+    passing[0]?.()
+    await expect.poll(() => passing).toHaveLength(2)
+    passing[1]?.()
+    for (const end of ends) end()
+    const stopped = loop.stop(1000)
+    await expect.poll(() => passing).toHaveLength(3)
+    passing[2]?.()
+    await stopped
+    expect(passing).toHaveLength(3)
   })
 
   it('ends where nothing is left, and is passed on by a worker that stops', async () => {

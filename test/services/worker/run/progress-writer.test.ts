@@ -125,6 +125,31 @@ describe('the writer of what runs report', () => {
     await spare.end()
   })
 
+  it('commits what is reported soon after a slow commit together', async () => {
+    const writer = openWriter()
+    const [slow, ...others] = await takeMany(3)
+    if (!slow) throw new Error('nothing was taken')
+    const first = await platform.sql.begin(async (tx) => {
+      await tx`
+        insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
+          started_at)
+        values (${slow.id}, 'a', 0, 'tool', 'search', '[]', 'started', 1, now())`
+      const written = writer.open(slow).write({ events: [], steps: [finished('a', 1)] }, signal)
+      await tx`select pg_sleep(0.05)`
+      return { written }
+    })
+    await first.written
+    await new Promise(setImmediate)
+    const written = []
+    for (const run of others) {
+      written.push(writer.open(run).write(noted(0, 'x'), signal))
+      // The next turn of the event loop, in which the writer would begin.
+      await new Promise(setImmediate)
+    }
+    expect(await Promise.all(written)).toEqual([WRITTEN, WRITTEN])
+    expect(await commits()).toHaveLength(1)
+  })
+
   it('refuses the part of a run that was lost, and commits the others', async () => {
     const writer = openWriter()
     const [lost, kept] = await takeMany(2)
