@@ -9,6 +9,8 @@ import type { Database, Queryable } from '../../shared/postgres/database.ts'
 const PARTS_MAX = 10_000
 /** The longest line of a crew, in UTF-8. */
 const PART_BYTES_MAX = 33_554_432
+/** To begin to compress takes more than shorter parts become shorter by. */
+const STORED_BYTES_MAX = 128
 
 /** A part of a request, as it is stored: its address is that of all parts up to this one. */
 export interface RequestPart {
@@ -42,9 +44,19 @@ export function recordRequest(request: StepRequest, known: Set<string>): Request
       .digest('hex')
     if (known.has(address)) continue
     known.add(address)
-    parts.push({ address, previous, content: deflateRawSync(json).toString('base64') })
+    parts.push({ address, previous, content: deflate(json).toString('base64') })
   }
-  return { sha256: requestDigest(request), address: address ?? '', parts }
+  const sha256 = values.length === 1 && address ? address : requestDigest(request)
+  return { sha256, address: address ?? '', parts }
+}
+
+/** Short texts become one block that is stored as it is (RFC 1951, 3.2.4). */
+function deflate(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  const { length } = bytes
+  if (length > STORED_BYTES_MAX) return deflateRawSync(bytes)
+  const head = Uint8Array.of(1, length, 0, 255 - length, 255)
+  return Buffer.concat([head, bytes])
 }
 
 /** Loads a request of a run by its address; undefined when a part of it is not there any more. */

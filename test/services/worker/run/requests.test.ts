@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { inflateRawSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recordProgress } from '../../../../services/platform/runs/record-progress.ts'
@@ -180,6 +181,19 @@ describe('the parts of requests', () => {
         expect(read.map((each) => canonicalJson(each))).toEqual(requests.map(canonicalJson))
       }),
       { numRuns: 30 },
+    )
+  })
+
+  it('are DEFLATE, and their digest is that of the request, however short they are', () => {
+    const request = fc.record({ tool: fc.string({ maxLength: 150 }), given: fc.jsonValue() })
+    fc.assert(
+      fc.property(request, (asked) => {
+        const { parts, sha256 } = recordRequest(asked, new Set())
+        const [part] = parts
+        const text = inflateRawSync(Buffer.from(part?.content ?? '', 'base64')).toString()
+        expect([parts.length, text]).toEqual([1, canonicalJson(asked)])
+        expect([sha256, part?.address]).toEqual([requestDigest(asked), sha256])
+      }),
     )
   })
 
