@@ -59,11 +59,10 @@ interface Taken {
 
 const RETRY_MS = 500
 /**
- * Where more waits already when a commit ends, the next one begins as much later as that one took,
- * and no later than this: the more the database has to do, the more runs share a commit.
+ * Where more waits already when a commit ends, or it was slow, the next one begins as much later as
+ * that one took: the more the database has to do, the more runs share a commit.
  */
 const REST_MS_MAX = 20
-/** After a commit that took longer, what is reported waits as long where nothing had waited, too. */
 const QUICK_MS = 10
 /** The server ends a statement earlier; a connection may be cut off without a word. */
 const COMMIT_MS = 35_000
@@ -117,8 +116,10 @@ export function createProgressWriter(options: WriterOptions): ProgressWriter {
     if (lateMs > 0) await sleep(lateMs)
     while (waiting.size > 0) {
       const { shares, large } = takeShares(waiting)
-      for (const line of large) startAlone(line)
-      const tookMs = await connections.time(sql, () => writeShares(sql, shares))
+      large.forEach(startAlone)
+      const tookMs = await connections.time(sql, async () =>
+        (await writeShares(sql, shares, waiting)).forEach(startAlone),
+      )
       const restMs = Math.min(tookMs, REST_MS_MAX)
       if (tookMs > QUICK_MS) restUntil = performance.now() + restMs
       if (waiting.size > 0) await sleep(restMs)
@@ -130,17 +131,6 @@ export function createProgressWriter(options: WriterOptions): ProgressWriter {
     const sql = waiting.size > 0 ? connections.take() : undefined
     // What is reported in one turn of the event loop shares a commit.
     if (sql) setImmediate(() => void writeAll(sql))
-  }
-
-  async function writeShares(sql: Database, shares: readonly Share[]): Promise<void> {
-    if (shares.length === 0) return
-    for (const { line } of shares) line.isHeld = true
-    const apart = await writeTogether(sql, shares)
-    for (const { line } of shares) {
-      line.isHeld = false
-      if (apart.has(line)) startAlone(line)
-      else if (line.parts.length > 0) waiting.add(line)
-    }
   }
 
   function startAlone(line: Line): void {
@@ -195,6 +185,18 @@ function takeTurns({ together, slowMs = 30 }: WriterOptions, onSlow: () => void)
       return performance.now() - began
     },
   }
+}
+
+/** Holds lines while they are written, and lets those wait of which more is to be written. */
+async function writeShares(sql: Database, shares: readonly Share[], waiting: Set<Line>) {
+  if (shares.length === 0) return new Set<Line>()
+  for (const { line } of shares) line.isHeld = true
+  const apart = await writeTogether(sql, shares)
+  for (const { line } of shares) {
+    line.isHeld = false
+    if (!apart.has(line) && line.parts.length > 0) waiting.add(line)
+  }
+  return apart
 }
 
 /**
