@@ -190,7 +190,7 @@ describe('the loop of a worker', () => {
 })
 
 describe('a call that few workers hear', () => {
-  const openLoop = (concurrency: number, pass = async (): Promise<unknown> => {}) => {
+  const openLoop = (concurrency: number, pass = (): Promise<void> => Promise.resolve()) => {
     const passed: number[] = []
     const ends: (() => void)[] = []
     let waiting = 0
