@@ -166,8 +166,8 @@ async function openStorage(
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
-  const { writingShare } = storage
-  const running = runBeside({ ...background, version, writingShare }, search)
+  const { writingTime } = storage
+  const running = runBeside({ ...background, version, writingTime }, search)
   return {
     storage,
     search,

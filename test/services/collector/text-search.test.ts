@@ -9,7 +9,7 @@ import {
   soughtHashes,
 } from '../../../services/collector/store/search/signature.ts'
 import { restAfter } from '../../../services/collector/store/search/keep-extracted.ts'
-import { createWritingShare } from '../../../services/collector/store/spans/writing-share.ts'
+import { createWritingTime } from '../../../services/collector/store/spans/writing-share.ts'
 import { prepareSearch } from '../../../services/collector/store/search/prepare-search.ts'
 import { openTurns, startRebuild } from '../../../services/collector/store/roll-ups/roll-up-turn.ts'
 import { dayOf, partitionName } from '../../../services/collector/store/spans/partitions.ts'
@@ -382,13 +382,17 @@ describe('the one who reads texts', () => {
 
   it('knows how much of the time the writers were writing', () => {
     let now = 1000
-    const share = createWritingShare(2, () => now)
-    share.note(0.5)
+    const time = createWritingTime(2, () => now)
+    const share = time.watch()
+    const other = time.watch()
+    time.note(0.5)
     now += 1000
     expect(share.look()).toBe(0.25)
-    share.note(9)
+    time.note(9)
     now += 1000
     expect(share.look()).toBe(1)
     expect(share.look()).toBe(0)
+    now += 17_000
+    expect(other.look()).toBe(0.25)
   })
 })

@@ -10,6 +10,8 @@ import type { Health } from '../health.ts'
 import type { CollectorMetrics } from '../../observability/metrics.ts'
 import { pause } from '../../../shared/pause.ts'
 import type { Price } from '../../../shared/prices/price-table.ts'
+import { BUSY } from '../spans/writing-share.ts'
+import type { WritingShare, WritingTime } from '../spans/writing-share.ts'
 import { takeTurns } from '../take-turns.ts'
 import type { Rest } from '../take-turns.ts'
 import { openTurns, takeTurn } from './roll-up-turn.ts'
@@ -27,6 +29,7 @@ interface RollUpOptions {
   readonly bells: Bells
   readonly log: Log
   readonly signal: AbortSignal
+  readonly writingTime: Pick<WritingTime, 'watch'>
 }
 
 const SHORTEST_MS = 250
@@ -42,20 +45,31 @@ const LAG_MS = 5000
 /** From this age of the oldest note on it rests less. */
 const BEHIND_MS = 1000
 const REST_BEHIND = 0.25
+/**
+ * What it rests for while the writers are busy, as a multiple of what it worked for, until the
+ * oldest note has each of these ages.
+ */
+const RESTS_BUSY = [
+  { untilMs: 5000, times: 8 },
+  { untilMs: 20_000, times: 2 },
+  { untilMs: 40_000, times: 1 },
+] as const
 
 /**
  * Takes turns as the leader until the signal. Senders come first: it rests after each for three
  * times as long as that took, but no longer than lists can wait, or a quarter of it while it is
- * behind. So it takes less than one of the server's cores, whatever arrives. Then the roll-ups come
- * later, and `collector_roll_up_lag_seconds` tells by how much.
+ * behind. Below busy writers it rests for eight times as long until lists are five seconds late, and
+ * less the later they are. So it takes less than one of the server's cores, whatever arrives. Then
+ * the roll-ups come later, and `collector_roll_up_lag_seconds` tells by how much.
  */
 export function keepRolledUp(options: RollUpOptions): Promise<void> {
   const { address, prices } = options
   const bringBack = createBringer(options)
+  const writingShare = options.writingTime.watch()
   return takeTurns({
     ...options,
     open: () => openTurns(address, prices),
-    take: (session) => takeMeasuredTurn(session, { ...options, bringBack }),
+    take: (session) => takeMeasuredTurn(session, { ...options, bringBack, writingShare }),
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the roll-ups are not up to date',
   })
@@ -81,9 +95,14 @@ function createBringer({ sql, cold, log }: RollUpOptions): Bringer {
   }
 }
 
+interface TurnOptions extends RollUpOptions {
+  readonly bringBack: Bringer
+  readonly writingShare: WritingShare
+}
+
 async function takeMeasuredTurn(
   session: TurnSession,
-  { metrics, bells, bringBack }: RollUpOptions & { readonly bringBack: Bringer },
+  { metrics, bells, bringBack, writingShare }: TurnOptions,
 ): Promise<Rest> {
   const started = performance.now()
   const turn = await takeTurn(session)
@@ -95,14 +114,17 @@ async function takeMeasuredTurn(
   if (turn.traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
   // The texts of these traces, and the sums of their days, can be taken now.
   if (turn.traces > 0) bells.ring()
-  return { restMs: restAfter(turn, ms), isIdle: turn.isDone }
+  return { restMs: restAfter(turn, ms, writingShare.look()), isIdle: turn.isDone }
 }
 
-/** How long to rest after a turn that took so many milliseconds. */
+/** How long to rest after a turn that took so many milliseconds, with writers this busy. */
 export function restAfter(
   { traces, lagMs, isDone, isLeader }: Omit<Turn, 'archived'>,
   ms: number,
+  writingShare: number,
 ): number {
+  const busy = writingShare > BUSY ? RESTS_BUSY.find(({ untilMs }) => lagMs < untilMs) : undefined
+  if (busy) return Math.min(Math.max(ms * busy.times, SHORTEST_MS), LONGEST_MS)
   if (lagMs > BEHIND_MS) return ms * REST_BEHIND
   const hasOnlyNoted = isLeader && traces === 0 && !isDone
   if (hasOnlyNoted) return Math.min(ms, LONGEST_MS)

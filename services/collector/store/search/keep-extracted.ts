@@ -5,7 +5,8 @@ import { toError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { CollectorMetrics } from '../../observability/metrics.ts'
 import { pause } from '../../../shared/pause.ts'
-import type { WritingShare } from '../spans/writing-share.ts'
+import { BUSY } from '../spans/writing-share.ts'
+import type { WritingTime } from '../spans/writing-share.ts'
 import { takeTurns } from '../take-turns.ts'
 import { openExtraction, takeExtraction } from './extract-texts.ts'
 import type { Extraction } from './extract-texts.ts'
@@ -17,7 +18,7 @@ interface ExtractionOptions {
   readonly bells: Bells
   readonly log: Log
   readonly signal: AbortSignal
-  readonly writingShare: Pick<WritingShare, 'look'>
+  readonly writingTime: Pick<WritingTime, 'watch'>
 }
 
 const IDLE_MS = 1000
@@ -25,8 +26,6 @@ const AFTER_FAILURE_MS = 5000
 const LAG_MS = 5000
 /** Texts that are older than this can be found before it rests as long again. */
 const LATE_MS = 60_000
-/** The writers are busy when they write for more than this of the time. */
-const BUSY = 0.8
 
 /** It rests for this many times as long as it worked, but not longer than that. */
 const RESTS = {
@@ -41,7 +40,8 @@ const RESTS = {
  * less, or under a steady load they would come later and later.
  */
 export function keepExtracted(options: ExtractionOptions): Promise<void> {
-  const { address, metrics, writingShare } = options
+  const { address, metrics } = options
+  const writingShare = options.writingTime.watch()
   return takeTurns({
     ...options,
     open: () => openExtraction(address),

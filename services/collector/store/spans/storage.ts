@@ -22,8 +22,8 @@ import { retentionCutoff } from './retention.ts'
 import { createTraceRows } from './trace-row.ts'
 import { createWriter } from './writer.ts'
 import type { Writer, Written } from './writer.ts'
-import { createWritingShare } from './writing-share.ts'
-import type { WritingShare } from './writing-share.ts'
+import { createWritingTime } from './writing-share.ts'
+import type { WritingTime } from './writing-share.ts'
 
 interface StorageOptions {
   readonly address: DatabaseAddress
@@ -52,7 +52,7 @@ interface StorageOptions {
 /** Commits rows until it is stopped. */
 export interface Storage {
   readonly commit: GroupCommit
-  readonly writingShare: Pick<WritingShare, 'look'>
+  readonly writingTime: Pick<WritingTime, 'watch'>
   /** Writes what is left, for `timeoutMs` at the most, and closes the connections. */
   stop(timeoutMs: number): Promise<void>
 }
@@ -64,7 +64,7 @@ export function createStorage(options: StorageOptions): Storage {
   const { now, clock, metrics, memory } = options
   const stopping = new AbortController()
   const writers = createWriters(options, stopping.signal)
-  const writingShare = createWritingShare(options.writers)
+  const writingTime = createWritingTime(options.writers)
   const commit = createGroupCommit({
     transcode: createTranscoder(memory, options.redaction),
     memory,
@@ -73,14 +73,14 @@ export function createStorage(options: StorageOptions): Storage {
     window: () => windowAt(clock.now(), options),
     onWritten(written, facts) {
       countWritten(metrics, written, facts)
-      writingShare.note(facts.seconds)
+      writingTime.note(facts.seconds)
       options.bells.ring()
       metrics.lastCommit.set(clock.now() / 1000)
     },
   })
   return {
     commit,
-    writingShare,
+    writingTime,
     async stop(timeoutMs) {
       const timer = setTimeout(() => stopping.abort(), timeoutMs)
       try {
