@@ -3,8 +3,10 @@ import { rowOffset } from '../../otlp/row-buffer.ts'
 import { ROW_ORGANIZATION, ROW_ORGANIZATION_LENGTH, ROW_TRACE_ID } from '../../otlp/span-columns.ts'
 import { TRACE_ID_BYTES } from '../../otlp/limits.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { CopyStream } from '../../../shared/postgres/copy/copy-connection.ts'
 import { startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
+import { COPY_HEADER, COPY_TRAILER } from './sorted-rows.ts'
 import type { ServiceOf, TraceRows } from './trace-row.ts'
 
 /** Rows of a buffer, and the day of each. */
@@ -49,32 +51,57 @@ export function touchedBy({ buffer, rows, dayAt }: TouchingRows): Touched[] {
   return [...all.values()]
 }
 
-/**
- * The statement that notes these traces, for the transaction that commits their rows, with the
- * roll-ups of each of them as `rollUpsOf` has them.
- */
-export const noteTouched = (
-  touched: readonly Touched[],
-  rollUps: readonly string[] = [],
-): string => `
-  insert into touched_traces (organization, day, trace_ids, is_stored, roll_ups)
-  values ${touched.map((one, nr) => noteOf(one, rollUps[nr])).join(', ')}`
+const NOTED = ['organization', 'day', 'trace_ids', 'is_stored']
+const NOTED_COLUMNS = NOTED.join(', ')
 
-const noteOf = (touched: Touched, rollUps: string | undefined): string =>
-  `(${valuesOf(touched)}, true, ${rollUps === undefined ? 'null' : `'\\x${rollUps}'`})`
+/** The statement that notes these traces, for the transaction that commits their rows. */
+export const noteTouched = (touched: readonly Touched[]): string => `
+  insert into touched_traces (${NOTED_COLUMNS})
+  values ${touched.map((one) => `(${valuesOf(one)}, true)`).join(', ')}`
+
+/** Notes traces with their roll-ups, as `notesOf` has them. */
+export const COPY_NOTES = `copy touched_traces (${NOTED_COLUMNS}, roll_ups) from stdin (format binary)`
+
+/** Notes of these traces with the roll-ups of each of them, as `rollUpsOf` has them. */
+export function notesOf(touched: readonly Touched[], rollUps: readonly Buffer[]): CopyStream {
+  const rows = touched.flatMap((one, nr) => [
+    FIELD_COUNT,
+    ...field(one.organization),
+    ...field(int4(one.day - POSTGRES_EPOCH_DAY)),
+    ...field(idsOf(one)),
+    ...field(TRUE),
+    ...field(rollUps[nr]),
+  ])
+  const data = Buffer.concat([COPY_HEADER, ...rows, COPY_TRAILER])
+  return { size: data.length, chunks: () => [data] }
+}
+
+function int4(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+const field = (value: Buffer | undefined): Buffer[] =>
+  value ? [int4(value.length), value] : [int4(-1)]
+
+const FIELD_COUNT = Buffer.from([0, NOTED.length + 1])
+const TRUE = Buffer.from([1])
+/** The days from 1970 to 2000. */
+const POSTGRES_EPOCH_DAY = 10_957
 
 /**
- * For each of these what the rows of its traces add up to, packed, in hexadecimal. Only for rows of
- * which none was stored before, and of days that nothing else changes any more.
+ * For each of these what the rows of its traces add up to, packed. Only for rows of which none was
+ * stored before, and of days that nothing else changes any more.
  */
 export function rollUpsOf(
   rowsOf: TraceRows,
   { buffer, touched, from }: { buffer: RowBuffer; touched: readonly Touched[]; from: Day },
-): string[] {
+): Buffer[] {
   const serviceOf = createServices(buffer)
   return touched.map(({ day, traces }) => {
     const rows = rowsOf(buffer.bytes, serviceOf, day < from ? [] : traces.values())
-    return rows.toString('hex')
+    return Buffer.from(rows)
   })
 }
 
@@ -128,9 +155,11 @@ function find(all: Map<string, Touched>, row: PlacedRow): Touched {
   return found
 }
 
-const valuesOf = ({ day, organization, traces }: Touched): string =>
-  `${quote(organization.toString())}, '${startOfDay(day).slice(0, 10)}',
-    '\\x${Buffer.from([...traces.keys()].join(''), 'latin1').toString('hex')}'`
+const idsOf = ({ traces }: Touched): Buffer => Buffer.from([...traces.keys()].join(''), 'latin1')
+
+const valuesOf = (touched: Touched): string =>
+  `${quote(touched.organization.toString())}, '${startOfDay(touched.day).slice(0, 10)}',
+    '\\x${idsOf(touched).toString('hex')}'`
 
 /**
  * Whether two rows have one trace id and one organization. Compares words: for 16 bytes

@@ -4,7 +4,7 @@ import { openCopyConnection } from '../../../shared/postgres/copy/copy-connectio
 import type { CopyConnection, CopyStream } from '../../../shared/postgres/copy/copy-connection.ts'
 import { DISTRIBUTED_SESSION } from './distribution.ts'
 import { COPY_INCOMING, COPY_SPANS, CREATE_INCOMING, MERGE_INCOMING } from './span-statements.ts'
-import { noteTouched, removeErased } from './touched-traces.ts'
+import { COPY_NOTES, notesOf, noteTouched, removeErased } from './touched-traces.ts'
 import type { Touched } from './touched-traces.ts'
 
 /** The connection of a writer. */
@@ -33,7 +33,7 @@ interface RowsToStore {
   readonly way: 'copy' | 'merge'
   readonly touched: readonly Touched[]
   /** Of `touched`, where the rows are all there is of each trace. */
-  readonly rollUps: readonly string[]
+  readonly rollUps: readonly Buffer[]
   readonly stream: CopyStream
 }
 
@@ -42,7 +42,7 @@ export async function storeRows(connection: WriterConnection, rows: RowsToStore)
   const { way, touched, rollUps, stream } = rows
   // In one message they are one transaction, and take one way to the server and back.
   return way === 'copy' && !connection.isDistributed
-    ? connection.copy(`${noteTouched(touched, rollUps)}; ${COPY_SPANS}`, stream)
+    ? connection.copy(`${COPY_NOTES}; ${COPY_SPANS}`, notesOf(touched, rollUps), stream)
     : storeInSteps(connection, rows)
 }
 

@@ -26,10 +26,10 @@ import { AppError, toError } from '../../errors.ts'
  */
 export interface CopyConnection extends Session {
   /**
-   * Runs a `copy … from stdin` with this data. Returns the number of rows, committed if no
-   * transaction is open. Raises as `query` does.
+   * Runs a statement, or several, with a `copy … from stdin` for each of these streams. Returns the
+   * number of rows of the last, committed if no transaction is open. Raises as `query` does.
    */
-  copy(statement: string, stream: CopyStream): Promise<number>
+  copy(statement: string, ...streams: readonly CopyStream[]): Promise<number>
   /**
    * Runs a `copy … from stdin` with data that come in pieces, of any number, without a limit of
    * time. Returns the number of rows. Raises as `query` does, and what `pieces` raises, in which
@@ -155,7 +155,8 @@ function createConnection(
     ready: send([startupMessage(parametersOf(login))]),
     query: async (statement) => (await run([queryMessage(statement)])).tag,
     rows: async (statement) => (await run([queryMessage(statement)])).rows,
-    copy: async (statement, stream) => copiedRows((await run(copyMessages(statement, stream))).tag),
+    copy: async (statement, ...streams) =>
+      copiedRows((await run(copyMessages(statement, streams))).tag),
     copyIn: async (statement, pieces) => {
       if (lost) throw lost
       return copyPieces(socket, { statement, pieces, settled: pending.add() })
@@ -207,21 +208,27 @@ const parametersOf = ({ address, name, statementTimeoutMs }: Login) => ({
 const SMALL_BYTES = 256 * 1024
 
 /** The data follow the statement at once: a server that refuses it skips them, by the protocol. */
-function copyMessages(statement: string, stream: CopyStream): Iterable<Buffer> {
-  const head = Buffer.concat([queryMessage(statement), copyDataHead(stream.size)])
-  const messages = messagesOf(head, stream)
-  return stream.size > SMALL_BYTES ? messages : [joined(messages, head.length + stream.size)]
+function copyMessages(statement: string, streams: readonly CopyStream[]): Iterable<Buffer> {
+  const query = queryMessage(statement)
+  const messages = messagesOf(query, streams)
+  const ends = streams.length * (copyDataHead(0).length + copyDone().length)
+  const size = streams.reduce((sum, one) => sum + one.size, query.length + ends)
+  return size > SMALL_BYTES ? messages : [joined(messages, size)]
 }
 
-function* messagesOf(head: Buffer, { chunks }: CopyStream): Generator<Buffer> {
-  yield head
-  yield* chunks()
-  yield copyDone()
+function* messagesOf(query: Buffer, streams: readonly CopyStream[]): Generator<Buffer> {
+  let before = query
+  for (const { size, chunks } of streams) {
+    yield Buffer.concat([before, copyDataHead(size)])
+    yield* chunks()
+    before = copyDone()
+  }
+  yield before
 }
 
 /** All in one: each is copied before the next one is asked for, because it may change then. */
 function joined(messages: Iterable<Buffer>, size: number): Buffer {
-  const whole = Buffer.allocUnsafe(size + copyDone().length)
+  const whole = Buffer.allocUnsafe(size)
   let end = 0
   for (const message of messages) end += message.copy(whole, end)
   return whole

@@ -11,6 +11,7 @@ import type {
 import { connectDatabase } from '../../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../../services/shared/postgres/database.ts'
+import type { AppError } from '../../../../../services/shared/errors.ts'
 import { createDatabase } from '../../../../support/postgres.ts'
 import type { TestDatabase } from '../../../../support/postgres.ts'
 import { createDatabaseProxy } from '../../../collector/support/database-proxy.ts'
@@ -86,6 +87,22 @@ describe('the connection for COPY', () => {
     await expect(connection.copy(statement, data)).rejects.toMatchObject({ details: { sqlstate } })
     expect(await connection.query('select 1')).toBe('SELECT 1')
     expect(await stored()).toBe(before)
+    expect(await connection.copy(COPY, numbers())).toBe(0)
+    connection.close()
+  })
+
+  it.each([
+    ['both are right', [numbers(21), numbers(22, 23)], 2],
+    ['the first is refused', [numbers(24, 1000), numbers(25)], '23514'],
+    ['the second is refused', [numbers(26), numbers(27, 27)], '23505'],
+  ])('stores two streams, or neither, where %s', async (...[, streams, expected]) => {
+    const connection = await open()
+    const before = await stored()
+    const outcome = await connection
+      .copy(`${COPY}; ${COPY}`, ...streams)
+      .catch((error: unknown) => (error as AppError).details['sqlstate'])
+    expect(outcome).toBe(expected)
+    expect(await stored()).toBe(before + (outcome === 2 ? 3 : 0))
     expect(await connection.copy(COPY, numbers())).toBe(0)
     connection.close()
   })
