@@ -1,5 +1,6 @@
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
-import type { Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import type { CopyConnection } from '../../../shared/postgres/copy/copy-connection.ts'
+import { COPY_HEADER } from '../spans/sorted-rows.ts'
 import { unpackRows } from './noted-rows.ts'
 import type { NotedRow } from './noted-rows.ts'
 
@@ -12,12 +13,11 @@ const MAX_BYTES = 128 * 1024
 const TRACE_ID_DIGITS = 32
 
 /**
- * The third column is a bytea's text: `\x`, and two digits for each byte. What is forwarded goes on
- * in the same statement, with the transaction that the spans have in common with the note. While a
- * day is still to be rolled up, a trace that is in no roll-up may have other spans than those of
- * its note. Citus makes no plan for a look without a column.
+ * What is forwarded goes on in the same statement, with the transaction that the spans have in
+ * common with the note. While a day is still to be rolled up, a trace that is in no roll-up may have
+ * other spans than those of its note. Citus makes no plan for a look without a column.
  */
-const TAKE_NOTES = `
+const TAKE_NOTES = `copy (
   with taken as (
     delete from touched_traces where ctid = any (array(
       select ctid from (
@@ -38,10 +38,11 @@ const TAKE_NOTES = `
     select organization, day, trace_ids, noted_at, stored_by
     from taken join forwarding using (organization) where is_stored
   )
-  select organization, day, trace_ids,
-    (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8,
+  select organization, day::text, trace_ids,
+    extract(epoch from clock_timestamp() - noted_at)::float8 * 1000,
     case when not exists (select 1 from days_to_roll_up) then roll_ups end
-  from taken`
+  from taken
+) to stdout (format binary)`
 
 /** A trace to be rolled up, and the days of the spans for which that was noted. */
 export interface TouchedTrace {
@@ -64,23 +65,41 @@ interface TakenNotes {
 }
 
 /** Takes the oldest notes, with roll-ups of calls by these prices. */
-export async function takeNotes(session: Session, pricesKey: Buffer): Promise<TakenNotes> {
+export async function takeNotes(
+  session: Pick<CopyConnection, 'copyOut'>,
+  pricesKey: Buffer,
+): Promise<TakenNotes> {
   const touched = new Map<string, TouchedTrace>()
   let lagMs = 0
-  for (const [organization, day, bytes, age, rollUps] of await session.rows(TAKE_NOTES)) {
+  await session.copyOut(TAKE_NOTES, (row) => {
+    const [organization, day, ids, age, rollUps] = fieldsOf(row)
+    if (!organization || !day || !ids || !age) return
     noteAll(touched, {
-      organization: organization ?? '',
-      day: day ?? '',
-      ids: bytes ?? '',
-      rows: rollUps ? unpackRows(fromHex(rollUps), pricesKey) : [],
+      organization: organization.toString(),
+      day: day.toString(),
+      ids: ids.toString('hex'),
+      rows: rollUps ? unpackRows(rollUps, pricesKey) : [],
     })
-    lagMs = Math.max(lagMs, Number(age))
-  }
+    lagMs = Math.max(lagMs, age.readDoubleBE())
+  })
   return { touched: [...touched.values()], lagMs }
 }
 
-const HEX_PREFIX = '\\x'
-const fromHex = (text: string): Buffer => Buffer.from(text.slice(HEX_PREFIX.length), 'hex')
+const LENGTH_BYTES = 4
+
+/** The fields of a row of COPY BINARY, undefined for null; none of the end of all rows. */
+function fieldsOf(row: Buffer): (Buffer | undefined)[] {
+  // The header comes with the first row.
+  let at = row.subarray(0, COPY_HEADER.length).equals(COPY_HEADER) ? COPY_HEADER.length : 0
+  const count = Math.max(row.readInt16BE(at), 0)
+  at += 2
+  return Array.from({ length: count }, () => {
+    const begin = at + LENGTH_BYTES
+    const size = row.readInt32BE(at)
+    at = begin + Math.max(size, 0)
+    return size < 0 ? undefined : row.subarray(begin, at)
+  })
+}
 
 interface Note {
   readonly organization: string
@@ -90,7 +109,7 @@ interface Note {
 }
 
 function noteAll(touched: Map<string, TouchedTrace>, { organization, day, ids, rows }: Note): void {
-  for (let at = HEX_PREFIX.length, nr = 0; at < ids.length; at += TRACE_ID_DIGITS, nr++) {
+  for (let at = 0, nr = 0; at < ids.length; at += TRACE_ID_DIGITS, nr++) {
     const traceId = ids.slice(at, at + TRACE_ID_DIGITS)
     const key = traceId + organization
     const known = touched.get(key)

@@ -11,7 +11,7 @@ import { addUsage } from './roll-up-statement.ts'
 import { USED_COLUMNS } from './used-columns.ts'
 
 /** A connection of the leader. */
-export interface TurnSession extends Session, Pick<CopyConnection, 'copy'> {
+export interface TurnSession extends Session, Pick<CopyConnection, 'copy' | 'copyOut'> {
   readonly pricesKey: Buffer
   /** Makes the fields of `USED_COLUMNS` of what is packed. */
   readonly usedFields: (packed: Buffer) => Buffer
