@@ -1,3 +1,5 @@
+import { TRACE_ID_BYTES } from '../../otlp/limits.ts'
+
 /** What says whose a trace is, beside the organization: of its root, or else of any span. */
 export const OWNER_COLUMNS: readonly string[] = ['crew_id', 'kickoff_id', 'session_id', 'user_id']
 
@@ -11,6 +13,10 @@ export const NOTED_COLUMNS: readonly string[] = [
 /** The roll-up of a trace: the beginning of its row for COPY BINARY, which is all without calls. */
 export interface NotedRow {
   readonly row: Buffer
+  /** The fields of its organization and its trace id. */
+  readonly ids: Buffer
+  /** Its start, in microseconds since 2000. */
+  readonly startUs: number
   readonly hasTexts: boolean
   /** What its calls add up to, as `packUsage` writes it; undefined without calls. */
   readonly usage: Buffer | undefined
@@ -49,9 +55,21 @@ export function unpackRows(packed: Buffer, pricesKey: Buffer): (NotedRow | undef
     const row = next()
     const usage = (bits & HAS_CALLS_BIT) > 0 ? next() : undefined
     const isKnown = row.length > 0 && (arePricesSame || !usage)
-    rows.push(isKnown ? { row, hasTexts: (bits & HAS_TEXTS_BIT) > 0, usage } : undefined)
+    const hasTexts = (bits & HAS_TEXTS_BIT) > 0
+    rows.push(isKnown ? { row, ...beginningOf(row), hasTexts, usage } : undefined)
   }
   return rows
 }
 
+const COUNT_BYTES = 2
 const LENGTH_BYTES = 4
+const TWO_POW_32 = 2 ** 32
+
+/** Organization, trace id and start are the first fields. */
+function beginningOf(row: Buffer): Pick<NotedRow, 'ids' | 'startUs'> {
+  const traceIdAt = COUNT_BYTES + LENGTH_BYTES + row.readInt32BE(COUNT_BYTES)
+  const end = traceIdAt + LENGTH_BYTES + TRACE_ID_BYTES
+  const startAt = end + LENGTH_BYTES
+  const startUs = row.readInt32BE(startAt) * TWO_POW_32 + row.readUInt32BE(startAt + LENGTH_BYTES)
+  return { ids: row.subarray(COUNT_BYTES, end), startUs }
+}

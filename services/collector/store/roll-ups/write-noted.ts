@@ -1,6 +1,10 @@
 import { arrayText } from '../../../shared/postgres/arrays.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
-import type { CopyConnection, Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import type {
+  CopyConnection,
+  CopyStream,
+  Session,
+} from '../../../shared/postgres/copy/copy-connection.ts'
 import { TRACES_A_NOTE } from '../search/note-texts.ts'
 import { COPY_HEADER, COPY_TRAILER } from '../spans/sorted-rows.ts'
 import { MEASURES } from './measures.ts'
@@ -83,33 +87,39 @@ export async function writeNoted(
   session: TurnSession,
   noted: readonly NotedTrace[],
 ): Promise<void> {
-  const before = [
-    `insert into trace_changes (organization, trace_id)
-      select * from unnest(${argumentsOf(noted)})`,
+  // Most indexes begin with the start: what lies side by side there is written side by side.
+  const inTime = noted.toSorted((one, other) => one.noted.startUs - other.noted.startUs)
+  const plain = inTime.filter((one) => !one.noted.usage)
+  const withCalls = inTime.filter((one) => one.noted.usage)
+  const usedColumns = [...NOTED_COLUMNS, ...USED_COLUMNS]
+  const copies = [
+    ['trace_changes', IDS, inTime.flatMap(({ noted: { ids } }) => [IDS_COUNT, ids])],
+    ['traces', NOTED_COLUMNS, plain.map((one) => one.noted.row)],
+    ['traces', usedColumns, withCalls.flatMap(({ noted }) => rowWithCalls(session, noted))],
+  ] as const
+  const given = copies.filter(([, , rows]) => rows.length > 0)
+  const statements = [
     ...noteTexts(noted.filter((one) => one.noted.hasTexts)),
+    ...given.map(([table, columns]) => copyOf(table, columns)),
   ]
-  const plain = noted.filter((one) => !one.noted.usage)
-  const withCalls = noted.filter((one) => one.noted.usage)
-  if (plain.length > 0) await copyRows(session, plain, [...before, copyOf(NOTED_COLUMNS)])
-  if (withCalls.length === 0) return
-  const copy = copyOf([...NOTED_COLUMNS, ...USED_COLUMNS])
-  await copyRows(session, withCalls, plain.length > 0 ? [copy] : [...before, copy])
-  await session.query(`execute add_noted_usage (${argumentsOf(withCalls)})`)
+  await session.copy(statements.join('; '), ...given.map(([, , rows]) => streamOf(rows)))
+  if (withCalls.length > 0)
+    await session.query(`execute add_noted_usage (${argumentsOf(withCalls)})`)
 }
 
-const copyOf = (columns: readonly string[]): string =>
-  `copy traces (${columns.join(', ')}) from stdin (format binary)`
+/** The columns that a row begins with, of which another row is made. */
+const IDS = NOTED_COLUMNS.slice(0, 2)
+const IDS_COUNT = Buffer.from([0, IDS.length])
 
-async function copyRows(
-  session: TurnSession,
-  traces: readonly NotedTrace[],
-  statements: readonly string[],
-): Promise<void> {
-  const rows = traces.flatMap(({ noted: { row, usage } }) =>
-    usage ? [row, session.usedFields(usage)] : [row],
-  )
+const rowWithCalls = (session: TurnSession, { row, usage }: NotedRow): Buffer[] =>
+  usage ? [row, session.usedFields(usage)] : [row]
+
+const copyOf = (table: string, columns: readonly string[]): string =>
+  `copy ${table} (${columns.join(', ')}) from stdin (format binary)`
+
+function streamOf(rows: readonly Buffer[]): CopyStream {
   const data = Buffer.concat([COPY_HEADER, ...rows, COPY_TRAILER])
-  await session.copy(statements.join('; '), { size: data.length, chunks: () => [data] })
+  return { size: data.length, chunks: () => [data] }
 }
 
 /** A trace that is in no roll-up has spans of one note, and that is of one day. */
