@@ -4,7 +4,7 @@ import type { RowReader } from './row-reader.ts'
 export interface FieldList {
   clear(): void
   add(begin: number, size: number): void
-  /** How many were added; of more than there is room for, some are missing. */
+  /** How many there are; of more than there is room for, the last ones are left out. */
   count(): number
   begin(nr: number): number
   size(nr: number): number
@@ -12,8 +12,8 @@ export interface FieldList {
 
 /** A list with room for so many texts of the rows that the reader has. */
 export function createFieldList(reader: Pick<RowReader, 'bytes'>, room: number): FieldList {
-  const begins = new Uint32Array(room + 1)
-  const sizes = new Int32Array(room + 1)
+  const begins = new Uint32Array(room)
+  const sizes = new Int32Array(room)
   let count = 0
   /** Less than 0 where a text comes before that at the place. */
   const compareTo = (place: number, begin: number, size: number): number => {
@@ -35,12 +35,15 @@ export function createFieldList(reader: Pick<RowReader, 'bytes'>, room: number):
         if (order === 0) return
         if (order < 0) break
       }
-      if (count > room) return
-      begins.copyWithin(place + 1, place, count)
-      sizes.copyWithin(place + 1, place, count)
+      if (place === room) return
+      if (count < room) count++
+      // They are few: a call of the runtime takes longer.
+      for (let last = count - 1; last > place; last--) {
+        begins[last] = begins[last - 1] ?? 0
+        sizes[last] = sizes[last - 1] ?? 0
+      }
       begins[place] = begin
       sizes[place] = size
-      count++
     },
     count: () => count,
     begin: (nr) => begins[nr] ?? 0,

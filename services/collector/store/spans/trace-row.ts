@@ -69,7 +69,7 @@ export function createTraceRows(prices: CallPrices): TraceRows {
       writer.byte((sums?.hasTexts ? HAS_TEXTS_BIT : 0) | (hasCalls ? HAS_CALLS_BIT : 0))
       const rowAt = writer.end()
       writer.int4(0)
-      if (sums) writeRow(writer, reader, { ...sums, serviceOf })
+      if (sums) writeRow(writer, reader, { sums, serviceOf })
       writeLength(writer, rowAt)
       if (!hasCalls) continue
       const usageAt = writer.end()
@@ -85,7 +85,7 @@ export function createTraceRows(prices: CallPrices): TraceRows {
 function writeRow(
   writer: FieldWriter,
   reader: RowReader,
-  { serviceOf, ...sums }: TraceSums & { readonly serviceOf: ServiceOf },
+  { sums, serviceOf }: { readonly sums: TraceSums; readonly serviceOf: ServiceOf },
 ): void {
   const { headAt, isRooted, headUs, firstUs, lastUs, endUs, owners, usage } = sums
   reader.open(headAt)

@@ -45,7 +45,7 @@ export interface TraceSums {
   /** `-Infinity` while no span has an end. */
   endUs: number
   hasTexts: boolean
-  /** For each of `OWNER_COLUMNS`. */
+  /** Of each of `OWNER_COLUMNS` the first. */
   readonly owners: readonly FieldList[]
   /** For each of `TERM_SOURCES`. */
   readonly names: readonly FieldList[]
@@ -72,17 +72,18 @@ export function createTraceSums(
   reader: RowReader,
   prices: CallPrices,
 ): (rows: readonly number[]) => TraceSums | undefined {
-  const createList = (): FieldList => createFieldList(reader, MAX_NAMES_OF_A_KIND)
   const usage = createUsageSums(reader, prices)
   const doubtful = createDoubtfulCalls(reader)
-  const sums = { ...NOTHING, owners: OWNERS.map(createList), names: NAMES.map(createList), usage }
-  const lists = [...sums.owners, ...sums.names]
+  const owners = OWNERS.map(() => createFieldList(reader, 1))
+  const names = NAMES.map(() => createFieldList(reader, MAX_NAMES_OF_A_KIND + 1))
+  const sums = { ...NOTHING, owners, names, usage }
+  const parts = [usage, doubtful, ...owners, ...names]
   const areExact = (): boolean =>
-    lists.every((list) => list.count() <= MAX_NAMES_OF_A_KIND) &&
+    names.every((list) => list.count() <= MAX_NAMES_OF_A_KIND) &&
     (usage.parts.count === 0 || (usage.areExact() && !doubtful.areAny()))
   return (rows) => {
     Object.assign(sums, NOTHING)
-    for (const part of [usage, doubtful, ...lists]) part.clear()
+    for (const part of parts) part.clear()
     for (const at of rows) {
       reader.open(at)
       const isCall = reader.isTrue(IS_CALL)
@@ -91,8 +92,8 @@ export function createTraceSums(
       sums.spans += 1
       if (reader.int2(STATUS) === FAILED) sums.errorSpans += 1
       sums.hasTexts ||= mayHaveTexts(reader)
-      addOwners(sums.owners, reader)
-      addNames(sums.names, reader)
+      addOwners(owners, reader)
+      addNames(names, reader)
     }
     return areExact() ? sums : undefined
   }
