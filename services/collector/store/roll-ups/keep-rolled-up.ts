@@ -58,9 +58,9 @@ const RESTS_BUSY = [
 /**
  * Takes turns as the leader until the signal. Senders come first: it rests after each for three
  * times as long as that took, but no longer than lists can wait, or a quarter of it while it is
- * behind. Below busy writers it rests for eight times as long until lists are five seconds late, and
- * less the later they are. So it takes less than one of the server's cores, whatever arrives. Then
- * the roll-ups come later, and `collector_roll_up_lag_seconds` tells by how much.
+ * behind. Below busy writers it rests for eight times as long until lists are five seconds late,
+ * and less the later they are. So it takes less than one of the server's cores, whatever arrives.
+ * Then the roll-ups come later, and `collector_roll_up_lag_seconds` tells by how much.
  */
 export function keepRolledUp(options: RollUpOptions): Promise<void> {
   const { address, prices } = options

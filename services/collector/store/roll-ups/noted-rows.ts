@@ -55,8 +55,7 @@ export function unpackRows(packed: Buffer, pricesKey: Buffer): (NotedRow | undef
     const row = next()
     const usage = (bits & HAS_CALLS_BIT) > 0 ? next() : undefined
     const isKnown = row.length > 0 && (arePricesSame || !usage)
-    const hasTexts = (bits & HAS_TEXTS_BIT) > 0
-    rows.push(isKnown ? { row, ...beginningOf(row), hasTexts, usage } : undefined)
+    rows.push(isKnown ? toNoted(row, (bits & HAS_TEXTS_BIT) > 0, usage) : undefined)
   }
   return rows
 }
@@ -66,10 +65,10 @@ const LENGTH_BYTES = 4
 const TWO_POW_32 = 2 ** 32
 
 /** Organization, trace id and start are the first fields. */
-function beginningOf(row: Buffer): Pick<NotedRow, 'ids' | 'startUs'> {
+function toNoted(row: Buffer, hasTexts: boolean, usage: Buffer | undefined): NotedRow {
   const traceIdAt = COUNT_BYTES + LENGTH_BYTES + row.readInt32BE(COUNT_BYTES)
   const end = traceIdAt + LENGTH_BYTES + TRACE_ID_BYTES
   const startAt = end + LENGTH_BYTES
   const startUs = row.readInt32BE(startAt) * TWO_POW_32 + row.readUInt32BE(startAt + LENGTH_BYTES)
-  return { ids: row.subarray(COUNT_BYTES, end), startUs }
+  return { row, ids: row.subarray(COUNT_BYTES, end), startUs, hasTexts, usage }
 }

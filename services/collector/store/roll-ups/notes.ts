@@ -14,8 +14,8 @@ const TRACE_ID_DIGITS = 32
 
 /**
  * What is forwarded goes on in the same statement, with the transaction that the spans have in
- * common with the note. While a day is still to be rolled up, a trace that is in no roll-up may have
- * other spans than those of its note. Citus makes no plan for a look without a column.
+ * common with the note. While a day is still to be rolled up, a trace that is in no roll-up may
+ * have other spans than those of its note. Citus makes no plan for a look without a column.
  */
 const TAKE_NOTES = `copy (
   with taken as (

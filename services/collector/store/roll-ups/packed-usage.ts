@@ -66,7 +66,9 @@ function writeVarint(writer: FieldWriter, value: number): void {
 
 function sortParts({ count, hours, begins, sizes }: UsageParts, bytes: Buffer): number[] {
   const endOf = (part: number): number => (begins[part] ?? 0) + (sizes[part] ?? 0)
-  return Array.from({ length: count }, (_, part) => part).sort(
+  const parts: number[] = []
+  for (let part = 0; part < count; part++) parts.push(part)
+  return parts.sort(
     (one, other) =>
       (hours[one] ?? 0) - (hours[other] ?? 0) ||
       bytes.compare(bytes, begins[other], endOf(other), begins[one], endOf(one)),

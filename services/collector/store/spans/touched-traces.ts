@@ -4,6 +4,7 @@ import { ROW_ORGANIZATION, ROW_ORGANIZATION_LENGTH, ROW_TRACE_ID } from '../../o
 import { TRACE_ID_BYTES } from '../../otlp/limits.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { CopyStream } from '../../../shared/postgres/copy/copy-connection.ts'
+import { viewOf } from './row-reader.ts'
 import { startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
 import { COPY_HEADER, COPY_TRAILER } from './sorted-rows.ts'
@@ -29,6 +30,7 @@ export interface Touched {
 export function touchedBy({ buffer, rows, dayAt }: TouchingRows): Touched[] {
   const all = new Map<string, Touched>()
   const { bytes } = buffer
+  const view = viewOf(bytes)
   const isWhole = rows.length === buffer.rows
   let latest: Touched | undefined
   let ofTrace: number[] = []
@@ -39,7 +41,7 @@ export function touchedBy({ buffer, rows, dayAt }: TouchingRows): Touched[] {
     const at = rowOffset(buffer, row)
     // Spans of one trace mostly lie side by side.
     const before = ofTrace.at(-1)
-    if (latest?.day !== day || before === undefined || !isSameTrace(bytes, before, at)) {
+    if (latest?.day !== day || before === undefined || !isSameTrace(view, before, at)) {
       const placed = { bytes, at, day }
       if (!latest || !isOf(latest, placed)) latest = find(all, placed)
       const id = bytes.toString('latin1', at + ROW_TRACE_ID, at + ROW_TRACE_ID + TRACE_ID_BYTES)
@@ -60,7 +62,8 @@ export const noteTouched = (touched: readonly Touched[]): string => `
   values ${touched.map((one) => `(${valuesOf(one)}, true)`).join(', ')}`
 
 /** Notes traces with their roll-ups, as `notesOf` has them. */
-export const COPY_NOTES = `copy touched_traces (${NOTED_COLUMNS}, roll_ups) from stdin (format binary)`
+export const COPY_NOTES = `
+  copy touched_traces (${NOTED_COLUMNS}, roll_ups) from stdin (format binary)`
 
 /** Notes of these traces with the roll-ups of each of them, as `rollUpsOf` has them. */
 export function notesOf(touched: readonly Touched[], rollUps: readonly Buffer[]): CopyStream {
@@ -165,14 +168,14 @@ const valuesOf = (touched: Touched): string =>
  * Whether two rows have one trace id and one organization. Compares words: for 16 bytes
  * `Buffer.compare` takes several times as long.
  */
-function isSameTrace(bytes: Buffer, one: number, other: number): boolean {
+function isSameTrace(view: DataView, one: number, other: number): boolean {
   for (let byte = ROW_TRACE_ID; byte < ROW_TRACE_ID + TRACE_ID_BYTES; byte += 4) {
-    if (bytes.readInt32LE(one + byte) !== bytes.readInt32LE(other + byte)) return false
+    if (view.getInt32(one + byte) !== view.getInt32(other + byte)) return false
   }
-  const length = bytes.readInt32BE(one + ROW_ORGANIZATION_LENGTH)
-  if (length !== bytes.readInt32BE(other + ROW_ORGANIZATION_LENGTH)) return false
+  const length = view.getInt32(one + ROW_ORGANIZATION_LENGTH)
+  if (length !== view.getInt32(other + ROW_ORGANIZATION_LENGTH)) return false
   for (let byte = ROW_ORGANIZATION; byte < ROW_ORGANIZATION + length; byte++) {
-    if (bytes[one + byte] !== bytes[other + byte]) return false
+    if (view.getUint8(one + byte) !== view.getUint8(other + byte)) return false
   }
   return true
 }
