@@ -278,13 +278,13 @@ describe('the leader of the roll-ups', () => {
     { rests: 'two seconds at the most below those', busy: 0.9, worked: 300, expected: 2000 },
     { rests: 'twice as long, 5 s late', lagMs: 5000, busy: 0.9, worked: 400, expected: 800 },
     {
-      rests: 'as long as it worked, 20 s late',
-      lagMs: 20_000,
+      rests: 'as long as it worked, 10 s late',
+      lagMs: 10_000,
       busy: 0.9,
       worked: 400,
       expected: 400,
     },
-    { rests: 'a quarter of it, 40 s late', lagMs: 40_000, busy: 0.9, worked: 400, expected: 100 },
+    { rests: 'a quarter of it, 20 s late', lagMs: 20_000, busy: 0.9, worked: 400, expected: 100 },
   ])('rests $rests', ({ lagMs = 300, busy = 0.8, worked, expected }) => {
     const turn = { isLeader: true, traces: 5, lagMs, isDone: false }
     expect(restAfter(turn, worked, busy)).toBe(expected)

@@ -51,8 +51,8 @@ const REST_BEHIND = 0.25
  */
 const RESTS_BUSY = [
   { untilMs: 5000, times: 8 },
-  { untilMs: 20_000, times: 2 },
-  { untilMs: 40_000, times: 1 },
+  { untilMs: 10_000, times: 2 },
+  { untilMs: 20_000, times: 1 },
 ] as const
 
 /**
