@@ -16,9 +16,13 @@ export function interrupted(
       await before(statements++)
       return session.rows(statement)
     },
-    async copy(statement, stream) {
+    async copy(statement, ...streams) {
       await before(statements++)
-      return session.copy(statement, stream)
+      return session.copy(statement, ...streams)
+    },
+    async copyOut(given, onRow) {
+      await before(statements++)
+      return session.copyOut(given, onRow)
     },
   }
 }
