@@ -13,8 +13,9 @@ import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 const HELP = `npm run test:long -- faults [runs | webhooks | ports | archive] [options]
 
 Replicas of the collector, PostgreSQL and the connections between them are killed in turn while
-clients send, and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
-once, the roll-ups must be what the spans add up to, and each text must be found by the search.
+clients send, and hindered in other ways in between. Then every span that was acknowledged must be
+stored exactly once, the roll-ups must be what the spans add up to, and each text must be found by
+the search.
 
 With "runs", worker, crew and PostgreSQL are killed, stopped and replaced while runs go on. Then
 each model call must have been made once, and once more for each attempt that lost its lease in the
