@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from './template/json.ts'
 import type { Manifest } from './template/manifests.ts'
@@ -14,19 +14,24 @@ export function describeChanges(former: readonly Manifest[], wanted: readonly Ma
 /** Reads the manifests of a directory. */
 export async function readManifests(directory: string): Promise<readonly Manifest[]> {
   const { parseAllDocuments } = await import('yaml')
-  const names = await readdir(directory).catch((cause: unknown) => {
-    throw new Error(`cannot read ${directory}`, { cause })
-  })
-  const files = names.filter((name) => /\.ya?ml$/.test(name)).sort()
-  const texts = await Promise.all(files.map((name) => readFile(join(directory, name), 'utf8')))
-  return texts.flatMap((text, index) =>
-    parseAllDocuments(text).flatMap((document) => {
+  const files = namesIn(directory).filter((name) => /\.ya?ml$/.test(name))
+  const paths = files.toSorted().map((name) => join(directory, name))
+  return paths.flatMap((path) =>
+    parseAllDocuments(readFileSync(path, 'utf8')).flatMap((document) => {
       const [error] = document.errors
-      if (error) throw new Error(`${join(directory, files[index] ?? '')}: ${error.message}`)
+      if (error) throw new Error(`${path}: ${error.message}`)
       const object: unknown = document.toJS()
       return isObject(object) ? [object] : []
     }),
   )
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+  } catch (cause) {
+    throw new Error(`cannot read ${directory}`, { cause })
+  }
 }
 
 function byIdentity(manifests: readonly Manifest[]): ReadonlyMap<string, Manifest> {

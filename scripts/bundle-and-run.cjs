@@ -5,7 +5,6 @@
 // is this file, which then starts without Node's loader of modules.
 const { isAscii } = require('node:buffer')
 const fs = require('node:fs')
-const { createRequire } = require('node:module')
 const path = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
@@ -59,6 +58,36 @@ const sourceUrls = {
     }),
 }
 
+/**
+ * Leaves out of cdk8s what the chart does not use: its YAML and JSON patches, charts of others, and
+ * most kinds of Kubernetes. Being CommonJS, all of it would be bundled, loaded, and kept by V8.
+ */
+const smallCdk8s = {
+  name: 'small-cdk8s',
+  setup: (build) => {
+    const unused = /\/cdk8s\/lib\/(helm|include|json-patch|testing|yaml)\.js$/
+    build.onLoad({ filter: unused }, () => ({ contents: '' }))
+    const kinds = /\/cdk8s-plus-\d+\/lib\/imports\/k8s\.js$/
+    build.onLoad({ filter: kinds }, ({ path: module }) => ({
+      contents: toModule(fs.readFileSync(module, 'utf8')),
+    }))
+  },
+}
+
+/** The kinds of Kubernetes as an ES module, which make JSON of their fields without a copy for each. */
+function toModule(kinds) {
+  const names = [...kinds.matchAll(/^exports\.(\w+) = \1;$/gm)].map(([, name]) => name)
+  const code = kinds
+    .replace('const cdk8s_1 = require("cdk8s");', 'import * as cdk8s_1 from "cdk8s";')
+    .replace(/^(exports\.|Object\.|\/\/# sourceMappingURL| +static \[JSII_RTTI_SYMBOL_1\]).*/gm, '')
+    .replaceAll(/\(exports\.\w+ = /g, '(')
+    .replace(
+      /^( +return .* \? r : )\(\{ \.\.\.r, \[i\[0\]\]: i\[1\] \}\)/gm,
+      '$1((r[i[0]] = i[1]), r)',
+    )
+  return `${code}export { ${names.join(', ')} }`
+}
+
 const OPTIONS = {
   bundle: true,
   // Packages that start a program or load a file of their own, which they find beside themselves.
@@ -71,7 +100,7 @@ const OPTIONS = {
   supported: { 'dynamic-import': false },
   logLevel: 'warning',
   metafile: true,
-  plugins: [sourceUrls],
+  plugins: [sourceUrls, smallCdk8s],
   // That of a package, which is in the bundle with all it needs.
   define: { 'import.meta.url': 'bundleUrl' },
   banner: { js: "const bundleUrl = require('node:url').pathToFileURL(__filename).href" },
@@ -120,7 +149,8 @@ function run() {
   if (known === undefined || script.cachedDataRejected) keepLater(compiled, script)
   const module = { exports: {} }
   const call = script.runInThisContext()
-  call(module.exports, createRequire(file), module, bundle, path.dirname(bundle))
+  // What is not in the bundle is a package, which this file finds where the program does.
+  call(module.exports, require, module, bundle, path.dirname(bundle))
 }
 
 /**

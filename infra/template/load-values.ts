@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { compileFunction } from 'node:vm'
 import type { Document, Node, Scalar, ScalarTag } from 'yaml'
@@ -7,9 +6,7 @@ import { isObject } from './json.ts'
 
 /** Reads a file of values: YAML, JSON, or a TypeScript module with one exported object. */
 export async function loadValuesFile(path: string): Promise<unknown> {
-  const source = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${path}`, { cause })
-  })
+  const source = readSource(path)
   switch (extname(path)) {
     case '.yaml':
     case '.yml':
@@ -25,9 +22,20 @@ export async function loadValuesFile(path: string): Promise<unknown> {
   }
 }
 
+function readSource(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Error(`cannot read ${path}`, { cause })
+  }
+}
+
 async function importModule(path: string): Promise<unknown> {
   // Loaded on demand: the default values do not need it.
-  const { build } = await import('esbuild')
+  const [{ build }, { createRequire }] = await Promise.all([
+    import('esbuild'),
+    import('node:module'),
+  ])
   const { outputFiles } = await build({
     entryPoints: [resolve(path)],
     bundle: true,
