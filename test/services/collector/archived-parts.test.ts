@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../services/collector/env.ts'
+import { recordRetention } from '../../../services/collector/store/spans/record-retention.ts'
 import { dropOldest } from '../../../services/collector/store/spans/retention.ts'
 import { openColdDays } from '../../../services/collector/store/archive/cold-days.ts'
 import { createEraser } from '../../../services/collector/store/erasures/erase-trace.ts'
@@ -100,6 +101,10 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     }
   }
   let before: Record<string, string>
+  const configure = (...days: readonly (readonly [organization: string, days: number])[]) => {
+    const organizationHotDays = new Map(days)
+    return recordRetention(harness.sql, { retentionWeeks: 2, hotDays: 10, organizationHotDays })
+  }
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'parts-'))
@@ -113,12 +118,17 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
     await harness.rolledUp()
     await harness.extracted()
     before = await answers()
-    await harness.sql`update retention set hot_days = 10`
-    await harness.sql`insert into organization_hot_days values (${A}, 1)`
+    await configure(['gone', 3], [A, 2])
+    await configure([A, 1])
   })
   afterAll(async () => {
     await harness.stop()
     await rm(directory, { recursive: true })
+  })
+
+  it('is archived after the days that are configured now, and no others', async () => {
+    const days = await harness.sql`select organization, days from organization_hot_days`
+    expect([...days]).toEqual([{ organization: A, days: 1 }])
   })
 
   it('is archived before what others have, wherever that was cut off', async () => {
@@ -211,8 +221,7 @@ describe.skipIf(citusUrl !== undefined)('what an organization has of a day', () 
   })
 
   it('stays readable when the rest of its day is dropped early to make space', async () => {
-    await harness.sql`update retention set hot_days = 10`
-    await harness.sql`insert into organization_hot_days values (${A}, 1) on conflict do nothing`
+    await configure([A, 1])
     const [ours, theirs] = [traceOf(3), traceOf(3)]
     expect(await tenantOf(harness, A).send(toProtobuf(requestOf(...ours)))).toBe(200)
     expect(await tenantOf(harness, B).send(toProtobuf(requestOf(...theirs)))).toBe(200)

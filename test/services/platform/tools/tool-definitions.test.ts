@@ -13,6 +13,8 @@ const withTools = (tools: unknown, more: object = {}) =>
 
 const mcp = { type: 'mcp' as const, url: 'https://x.test/mcp', tools: ['search'] }
 const http = { type: 'http', openapi: {}, operations: ['getPet'] }
+const clocks = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`t${at}`, { type: 'time' }]))
 
 describe('the tools of a definition', () => {
   it('are those of the manual', () => {
@@ -36,6 +38,10 @@ describe('the tools of a definition', () => {
     // A server may ask without approve.
     const asking = { a: { ...mcp, decide_within_minutes: 5 } }
     expect(withTools(asking)).toMatchObject({ tools: asking })
+  })
+
+  it('are 50 at the most', () => {
+    expect(withTools(clocks(50))).toMatchObject({ tools: clocks(50) })
   })
 
   it.each<[string, unknown, string]>([
@@ -93,11 +99,7 @@ describe('the tools of a definition', () => {
       { a: { ...mcp, undecided: 'approve' } },
       'the tool a says when a person has to decide, and lacks approve',
     ],
-    [
-      'more than 50',
-      Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`t${at}`, { type: 'time' }])),
-      'must have at most 50 tools',
-    ],
+    ['more than 50', clocks(51), 'must have at most 50 tools'],
   ])('are refused with %s', (_, tools, message) => {
     expect(() => withTools(tools)).toThrow(message)
   })

@@ -202,6 +202,16 @@ describe('a crew from source in a cluster', () => {
     expect(named).toEqual(['models', 'models-2', 'tools'])
   })
 
+  it('has 5 minutes to start; after 15 s of silence no calls, after 60 a restart', async () => {
+    becomesReady()
+    await createHost().bringUp(wanted, progress, signal)
+    const [crew] = ofKind('Deployment').spec.template.spec.containers
+    const seconds = [crew.startupProbe, crew.readinessProbe, crew.livenessProbe].map(
+      ({ periodSeconds, failureThreshold }) => periodSeconds * failureThreshold,
+    )
+    expect(seconds).toEqual([300, 15, 60])
+  })
+
   it('trusts the authorities of the operator, and is installed through the proxy', async () => {
     becomesReady()
     let pem = 'PEM of the company'

@@ -33,6 +33,8 @@ if (isLong && !hasUv) console.warn('openapi-python-client was not tried: uv is n
 
 let platform: Awaited<ReturnType<typeof openRunningPlatform>>
 let document: string
+/** How long it may be kept. */
+let kept: string | null
 /** That of one automation, one of whose inputs may be of any type. */
 let automationDocument: string
 let env: Record<string, string>
@@ -43,7 +45,9 @@ beforeAll(async () => {
   const log = createLog({ name: 'web', level: 'silent' })
   const web = await start(environment(platform.url), { log, lingerMs: 0 })
   platform.own(web)
-  document = await (await fetch(`${web.url}/openapi.json`)).text()
+  const answer = await fetch(`${web.url}/openapi.json`)
+  document = await answer.text()
+  kept = answer.headers.get('cache-control')
   const token = await platform.issueToken(platform.acme)
   const path = automationPath(
     { PLATFORM_API_PREFIX: 'platform' },
@@ -81,6 +85,10 @@ async function run(folder: string, commands: string): Promise<unknown> {
 }
 
 describe('a client made from /openapi.json', () => {
+  it('reads a document that caches may keep for five minutes', () => {
+    expect(kept).toBe('public, max-age=300')
+  })
+
   it('in TypeScript designs a crew and runs it', { timeout: LONG_MS }, async () => {
     const folder = folderOf('typescript')
     copyFileSync(join(PROGRAMS, 'program.ts.txt'), join(folder, 'program.ts'))
