@@ -20,8 +20,8 @@ export interface Changes {
   readonly isComplete: boolean
 }
 
-/** What differs each time: how long things took, and which pod served. */
-const PASSING = /(^|\.)(duration_ms|latency_ms|pod|\w*_(ms|seconds))$/
+/** What differs each time: how long things took, how large they are, and which pod served. */
+const PASSING = /(^|\.)(pod|\w*_(ms|seconds|bytes|bytes_per_day))$/
 
 /** Lists the facts that differ between two reports, at most 40. */
 export function compareReports(before: DoctorReport, now: DoctorReport): Changes {
