@@ -53,8 +53,9 @@ function endStream(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): voi
   stream.respond(headers, { endStream: true })
   // A stream lives until all that has come was read.
   stream.resume()
-  // Tells a sender that is still sending to stop (RFC 9113 section 8.1).
-  stream.close(constants.NGHTTP2_NO_ERROR)
+  // Tells a sender that is still sending to stop (RFC 9113 section 8.1); once the headers are on
+  // their way, before which Node 22.23 sends it.
+  setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR))
 }
 
 /** A message as gRPC wants it in a header: printable ASCII without the percent sign. */
