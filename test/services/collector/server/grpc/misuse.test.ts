@@ -136,8 +136,7 @@ describe('clients of gRPC that do what they should not', () => {
   it('stop in the middle of a message: they are told to repeat it', async () => {
     const [silent, stalled] = [await open(), await open()]
     stalled.write(message(LENGTH, Buffer.alloc(LENGTH / 2)))
-    for (const stream of [silent, stalled]) {
-      const answer = await answerTo(stream)
+    for (const answer of await Promise.all([silent, stalled].map(answerTo))) {
       expect(answer).toMatchObject({ 'grpc-status': '14', 'grpc-retry-pushback-ms': '1000' })
     }
     await expectNoTrace()
