@@ -1,17 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
-import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { issueStaticToken } from '../../../services/platform/automations/static-tokens.ts'
 import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import { ensureUser } from '../../../services/platform/people/users.ts'
 import { createSession } from '../../../services/platform/people/sessions.ts'
-import {
-  closeStage,
-  end,
-  openStage,
-  SECRET_KEY_BASE,
-  spawnProgram,
-} from '../../faults/runs/stage.ts'
+import { closeStage, end, openStage, startWeb } from '../../faults/runs/stage.ts'
 import type { Stage } from '../../faults/runs/stage.ts'
 import { freePort } from '../../support/free-port.ts'
 
@@ -50,13 +42,12 @@ export interface LargeStage {
 /** Opens a stage whose model answers after some milliseconds, for so many callers. */
 export async function openLargeStage(latencyMs: number, callers: number): Promise<LargeStage> {
   const runs = await openStage(() => latencyMs, { crew })
-  const { sql, automation, programs, server } = runs
+  const { sql, automation } = runs
   const { organizationId, id: deploymentId } = automation
+  const issue = (name: string, of: number | null): Promise<string> =>
+    issueStaticToken(sql, { organizationId, deploymentId: of, name, createdBy: null })
   const tokens: string[] = []
-  for (let nr = 0; nr < callers; nr += 1) {
-    const issued = { organizationId, deploymentId, name: `caller ${nr}`, createdBy: null }
-    tokens.push(await issueStaticToken(sql, issued))
-  }
+  for (let nr = 0; nr < callers; nr += 1) tokens.push(await issue(`caller ${nr}`, deploymentId))
   const userId = await ensureUser(sql, {
     organizationId,
     role: 'admin',
@@ -65,32 +56,13 @@ export async function openLargeStage(latencyMs: number, callers: number): Promis
     passwordHash: null,
   })
   const origin = `http://127.0.0.1:${await freePort()}`
-  const web = spawnProgram(join(programs, 'web/main.js'), {
-    DATABASE_URL: server.url,
-    HOST: '127.0.0.1',
-    PORT: new URL(origin).port,
-    PLATFORM_VERSION: '1.0.0',
-    PLATFORM_BASE_URL: origin,
-    SECRET_KEY_BASE,
-    TOKEN_CALLS_PER_MINUTE: '0',
-    ORGANIZATION_CALLS_PER_MINUTE: '0',
-    QUEUED_RUNS_MAX: '0',
-  })
-  while (!(await fetch(`${origin}/health`).catch(() => undefined))) {
-    if (web.exitCode !== null) throw new Error(`the web service ended with ${web.exitCode}`)
-    await delay(25)
-  }
+  const web = await startWeb(runs, origin)
   return {
     runs,
     origin,
     web,
     tokens,
-    token: await issueStaticToken(sql, {
-      organizationId,
-      deploymentId: null,
-      name: 'all',
-      createdBy: null,
-    }),
+    token: await issue('all', null),
     cookie: `platform_session=${await createSession(sql, userId)}`,
     async close() {
       await end(web, 'SIGTERM')

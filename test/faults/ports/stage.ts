@@ -3,7 +3,6 @@ import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { issueStaticToken } from '../../../services/platform/automations/static-tokens.ts'
 import type { CrewDefinition } from '../../../services/platform/definitions/crew-definition.ts'
 import { createTrigger } from '../../../services/platform/triggers/triggers.ts'
@@ -19,7 +18,7 @@ import {
   end,
   openStage,
   SECRET_KEY_BASE,
-  spawnProgram,
+  startWeb,
 } from '../runs/stage.ts'
 import type { Stage } from '../runs/stage.ts'
 
@@ -78,7 +77,7 @@ export async function openPortStage(bundles: string | undefined): Promise<PortSt
     await buildProgram('test/faults/ports/client.ts', join(directory, 'client.mjs'))
     const api = `${origin}/platform/api/v1/crew/${automationId}`
     const opened = { runs, origin, api, token, hook: `${origin}/hooks/${key.id}`, secret }
-    const web = await startWeb(opened)
+    const web = await startWeb(runs, origin)
     return { ...opened, web, clients: CLIENTS.map((name) => startClient(opened, name)) }
   } catch (thrown) {
     abandonStage(runs)
@@ -110,26 +109,6 @@ export function abandonPortStage({ web, clients, runs }: PortStage): void {
   abandonStage(runs)
 }
 
-async function startWeb({ runs: { programs, server }, origin }: Opened): Promise<ChildProcess> {
-  const child = spawnProgram(join(programs, 'web/main.js'), {
-    DATABASE_URL: server.url,
-    HOST: '127.0.0.1',
-    PORT: new URL(origin).port,
-    PLATFORM_VERSION: '1.0.0',
-    PLATFORM_BASE_URL: origin,
-    SECRET_KEY_BASE,
-    TOKEN_CALLS_PER_MINUTE: '0',
-    ORGANIZATION_CALLS_PER_MINUTE: '0',
-    QUEUED_RUNS_MAX: '0',
-  })
-  for (let tries = 0; tries < 1200; tries += 1) {
-    if (await fetch(`${origin}/health`).catch(() => undefined)) return child
-    if (child.exitCode !== null) throw new Error(`the web service ended with ${child.exitCode}`)
-    await delay(25)
-  }
-  return child
-}
-
 function startClient(stage: Opened, name: string): ChildProcess {
   const { runs, api, token, hook, secret } = stage
   const args = [name, api, token, hook, secret, ledgerOf(stage, name)]
@@ -141,7 +120,7 @@ function startClient(stage: Opened, name: string): ChildProcess {
 /** Kills the web service, in the middle of whatever it answers. */
 export async function killWeb(stage: PortStage): Promise<void> {
   await end(stage.web, 'SIGKILL')
-  stage.web = await startWeb(stage)
+  stage.web = await startWeb(stage.runs, stage.origin)
 }
 
 /** Kills a client. */

@@ -147,6 +147,30 @@ function startWorker({ programs, server }: Pick<Stage, 'programs' | 'server'>): 
   })
 }
 
+/** Starts the web service of a stage, without limits of calls and of the queue. */
+export async function startWeb(
+  { programs, server }: Pick<Stage, 'programs' | 'server'>,
+  origin: string,
+): Promise<ChildProcess> {
+  const child = spawnProgram(join(programs, 'web/main.js'), {
+    DATABASE_URL: server.url,
+    HOST: '127.0.0.1',
+    PORT: new URL(origin).port,
+    PLATFORM_VERSION: '1.0.0',
+    PLATFORM_BASE_URL: origin,
+    SECRET_KEY_BASE,
+    TOKEN_CALLS_PER_MINUTE: '0',
+    ORGANIZATION_CALLS_PER_MINUTE: '0',
+    QUEUED_RUNS_MAX: '0',
+  })
+  for (let tries = 0; tries < 1200; tries += 1) {
+    if (await fetch(`${origin}/health`).catch(() => undefined)) return child
+    if (child.exitCode !== null) throw new Error(`the web service ended with ${child.exitCode}`)
+    await delay(25)
+  }
+  return child
+}
+
 /** Starts a crew, and leads its address there once it answers. */
 async function startCrew({
   programs,

@@ -1,6 +1,6 @@
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { CopyConnection } from '../../../shared/postgres/copy/copy-connection.ts'
-import { COPY_HEADER } from '../spans/sorted-rows.ts'
+import { beginOfRow } from '../../../shared/postgres/copy/copy-rows.ts'
 import { unpackRows } from './noted-rows.ts'
 import type { NotedRow } from './noted-rows.ts'
 
@@ -89,10 +89,10 @@ const LENGTH_BYTES = 4
 
 /** The fields of a row of COPY BINARY, undefined for null; none of the end of all rows. */
 function fieldsOf(row: Buffer): (Buffer | undefined)[] {
-  // The header comes with the first row.
-  let at = row.subarray(0, COPY_HEADER.length).equals(COPY_HEADER) ? COPY_HEADER.length : 0
-  const count = Math.max(row.readInt16BE(at), 0)
-  at += 2
+  const first = beginOfRow(row)
+  if (first === undefined) return []
+  const count = row.readInt16BE(first)
+  let at = first + 2
   return Array.from({ length: count }, () => {
     const begin = at + LENGTH_BYTES
     const size = row.readInt32BE(at)

@@ -1,12 +1,8 @@
 import { arrayText } from '../../../shared/postgres/arrays.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
-import type {
-  CopyConnection,
-  CopyStream,
-  Session,
-} from '../../../shared/postgres/copy/copy-connection.ts'
+import type { CopyConnection, Session } from '../../../shared/postgres/copy/copy-connection.ts'
+import { streamOf } from '../../../shared/postgres/copy/copy-rows.ts'
 import { TRACES_A_NOTE } from '../search/note-texts.ts'
-import { COPY_HEADER, COPY_TRAILER } from '../spans/sorted-rows.ts'
 import { MEASURES } from './measures.ts'
 import { NOTED_COLUMNS } from './noted-rows.ts'
 import type { NotedRow } from './noted-rows.ts'
@@ -116,11 +112,6 @@ const rowWithCalls = (session: TurnSession, { row, usage }: NotedRow): Buffer[] 
 
 const copyOf = (table: string, columns: readonly string[]): string =>
   `copy ${table} (${columns.join(', ')}) from stdin (format binary)`
-
-function streamOf(rows: readonly Buffer[]): CopyStream {
-  const data = Buffer.concat([COPY_HEADER, ...rows, COPY_TRAILER])
-  return { size: data.length, chunks: () => [data] }
-}
 
 /** A trace that is in no roll-up has spans of one note, and that is of one day. */
 function noteTexts(traces: readonly NotedTrace[]): string[] {

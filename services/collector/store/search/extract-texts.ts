@@ -166,9 +166,7 @@ async function signSome(session: ExtractionSession, noted: Noted): Promise<Signe
   })
   if (failure) throw failure
   if (texts.spans() === 0) return texts
-  const rows = texts.rows()
-  const size = rows.reduce((sum, { length }) => sum + length, 0)
-  await session.copy(COPY_SIGNATURES, { size, chunks: () => rows })
+  await session.copy(COPY_SIGNATURES, texts.stream())
   return texts
 }
 

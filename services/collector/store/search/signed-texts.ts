@@ -1,6 +1,8 @@
+import type { CopyStream } from '../../../shared/postgres/copy/copy-connection.ts'
+import { beginOfRow, field, streamOf } from '../../../shared/postgres/copy/copy-rows.ts'
+import { int32 } from '../../../shared/postgres/copy/wire-messages.ts'
 import { messagesOf } from '../../conventions/messages.ts'
 import { createRowReader } from '../spans/row-reader.ts'
-import { COPY_HEADER, COPY_TRAILER } from '../spans/sorted-rows.ts'
 import { excerptOf } from './excerpt.ts'
 import { UNSIGNED_COLUMNS } from './signature-statements.ts'
 import { TEXTS } from './signature.ts'
@@ -15,7 +17,7 @@ export interface SignedTexts {
   /** How many of the spans that were to be signed were not sent. */
   left(): number
   /** The signatures of all of them, as `COPY_SIGNATURES` takes them. */
-  rows(): readonly Buffer[]
+  stream(): CopyStream
 }
 
 const placeOf = (column: (typeof UNSIGNED_COLUMNS)[number]): number =>
@@ -28,7 +30,6 @@ const ATTRIBUTES = placeOf('attributes')
 const PAYLOAD = placeOf('payload')
 const EVENTS = placeOf('events')
 
-const NO_ROW = -1
 const INT4_BYTES = 4
 const UUID = { oid: 2950, size: 16 }
 const INT8 = { oid: 20, size: 8 }
@@ -38,7 +39,7 @@ export function createSignedTexts(organization: string, signatureOf: Signatures)
   const reader = createRowReader(EVENTS)
   const traceIds = createArray(UUID)
   const members = createArray(INT8)
-  const rows: Buffer[] = [COPY_HEADER]
+  const rows: Buffer[] = []
   let spans = 0
   let unsigned = 0
   let texts: string[] = []
@@ -62,10 +63,8 @@ export function createSignedTexts(organization: string, signatureOf: Signatures)
   }
   return {
     add(message) {
-      // The header is before the first row, and what ends the rows in a message of its own.
-      const isFirst = message.subarray(0, COPY_HEADER.length).equals(COPY_HEADER)
-      const at = isFirst ? COPY_HEADER.length : 0
-      if (message.length === at || message.readInt16BE(at) === NO_ROW) return
+      const at = beginOfRow(message)
+      if (at === undefined) return
       reader.use(message)
       reader.open(at)
       const documents = [ATTRIBUTES, PAYLOAD, EVENTS].map(documentAt)
@@ -80,9 +79,9 @@ export function createSignedTexts(organization: string, signatureOf: Signatures)
     },
     spans: () => spans,
     left: () => unsigned - spans,
-    rows() {
+    stream() {
       if (texts.length > 0) finish()
-      return [...rows, COPY_TRAILER]
+      return streamOf(rows)
     },
   }
 }
@@ -96,19 +95,11 @@ const int2 = (value: number): Buffer => {
   return bytes
 }
 
-const int4s = (...values: number[]): Buffer => {
-  const bytes = Buffer.alloc(values.length * INT4_BYTES)
-  for (const [nr, value] of values.entries()) bytes.writeInt32BE(value, nr * INT4_BYTES)
-  return bytes
-}
-
 function int8(value: number): Buffer {
   const bytes = Buffer.alloc(8)
   bytes.writeBigInt64BE(BigInt(value))
   return bytes
 }
-
-const field = (value: Buffer): Buffer[] => [int4s(value.length), value]
 
 /** Makes arrays of values of a type, which are copied from where they are. */
 function createArray({ oid, size }: typeof UUID) {
@@ -123,7 +114,7 @@ function createArray({ oid, size }: typeof UUID) {
     },
     /** One dimension, without nulls, from 1. */
     take(): Buffer {
-      const array = Buffer.concat([int4s(1, 0, oid, count, 1), elements.subarray(0, end)])
+      const array = Buffer.concat([...[1, 0, oid, count, 1].map(int32), elements.subarray(0, end)])
       end = 0
       count = 0
       return array

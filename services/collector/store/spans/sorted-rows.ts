@@ -7,14 +7,7 @@ import {
   ROW_TRACE_ID,
 } from '../../otlp/span-columns.ts'
 import type { CopyStream } from '../../../shared/postgres/copy/copy-connection.ts'
-
-/** The beginning of COPY BINARY. */
-export const COPY_HEADER = Buffer.concat([
-  Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'),
-  Buffer.alloc(8),
-])
-/** The end of COPY BINARY. */
-export const COPY_TRAILER = Buffer.from([0xff, 0xff])
+import { COPY_HEADER, COPY_TRAILER } from '../../../shared/postgres/copy/copy-rows.ts'
 
 /**
  * The rows in the order of their keys. All writers of all replicas insert in this one order, so two

@@ -4,10 +4,11 @@ import { ROW_ORGANIZATION, ROW_ORGANIZATION_LENGTH, ROW_TRACE_ID } from '../../o
 import { TRACE_ID_BYTES } from '../../otlp/limits.ts'
 import { quote } from '../../../shared/postgres/copy/copy-connection.ts'
 import type { CopyStream } from '../../../shared/postgres/copy/copy-connection.ts'
+import { field, streamOf } from '../../../shared/postgres/copy/copy-rows.ts'
+import { int32 } from '../../../shared/postgres/copy/wire-messages.ts'
 import { viewOf } from './row-reader.ts'
 import { startOfDay } from './partitions.ts'
 import type { Day } from './partitions.ts'
-import { COPY_HEADER, COPY_TRAILER } from './sorted-rows.ts'
 import type { ServiceOf, TraceRows } from './trace-row.ts'
 
 /** Rows of a buffer, and the day of each. */
@@ -70,23 +71,13 @@ export function notesOf(touched: readonly Touched[], rollUps: readonly Buffer[])
   const rows = touched.flatMap((one, nr) => [
     FIELD_COUNT,
     ...field(one.organization),
-    ...field(int4(one.day - POSTGRES_EPOCH_DAY)),
+    ...field(int32(one.day - POSTGRES_EPOCH_DAY)),
     ...field(idsOf(one)),
     ...field(TRUE),
     ...field(rollUps[nr]),
   ])
-  const data = Buffer.concat([COPY_HEADER, ...rows, COPY_TRAILER])
-  return { size: data.length, chunks: () => [data] }
+  return streamOf(rows)
 }
-
-function int4(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4)
-  bytes.writeInt32BE(value)
-  return bytes
-}
-
-const field = (value: Buffer | undefined): Buffer[] =>
-  value ? [int4(value.length), value] : [int4(-1)]
 
 const FIELD_COUNT = Buffer.from([0, NOTED.length + 1])
 const TRUE = Buffer.from([1])

@@ -5,7 +5,8 @@ const PROTOCOL = 196_608
 
 const text = (value: string): Buffer => Buffer.from(`${value}\0`)
 
-function int32(value: number): Buffer {
+/** Four bytes. */
+export function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeInt32BE(value)
   return bytes
