@@ -12,8 +12,9 @@ import { pause } from '../../../shared/pause.ts'
 import type { Price } from '../../../shared/prices/price-table.ts'
 import { BUSY } from '../spans/writing-share.ts'
 import type { WritingShare, WritingTime } from '../spans/writing-share.ts'
+import { asLeader } from '../as-leader.ts'
+import type { Led } from '../as-leader.ts'
 import { takeTurns } from '../take-turns.ts'
-import type { Rest } from '../take-turns.ts'
 import { openTurns, takeTurn } from './roll-up-turn.ts'
 import type { Turn } from './roll-up-turn.ts'
 
@@ -32,6 +33,8 @@ interface RollUpOptions {
   readonly writingTime: Pick<WritingTime, 'watch'>
 }
 
+/** Any number: who holds it takes all turns. */
+const LEADING_LOCK = 7_310_452_134
 const SHORTEST_MS = 250
 const LONGEST_MS = 2000
 /** It rests for this many times as long as it worked, */
@@ -69,7 +72,9 @@ export function keepRolledUp(options: RollUpOptions): Promise<void> {
   return takeTurns({
     ...options,
     open: () => openTurns(address, prices),
-    take: (session) => takeMeasuredTurn(session, { ...options, bringBack, writingShare }),
+    take: asLeader(LEADING_LOCK, (session: TurnSession) =>
+      takeMeasuredTurn(session, { ...options, bringBack, writingShare }),
+    ),
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the roll-ups are not up to date',
   })
@@ -103,7 +108,7 @@ interface TurnOptions extends RollUpOptions {
 async function takeMeasuredTurn(
   session: TurnSession,
   { metrics, bells, bringBack, writingShare }: TurnOptions,
-): Promise<Rest> {
+): Promise<Led> {
   const started = performance.now()
   const turn = await takeTurn(session)
   bringBack(turn.archived)
@@ -114,7 +119,8 @@ async function takeMeasuredTurn(
   if (turn.traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
   // The texts of these traces, and the sums of their days, can be taken now.
   if (turn.traces > 0) bells.ring()
-  return { restMs: restAfter(turn, ms, writingShare.look()), isIdle: turn.isDone }
+  const share = writingShare.look()
+  return { restMs: restAfter(turn, ms, share), isIdle: turn.isDone, isUnsent: share === 0 }
 }
 
 /** How long to rest after a turn that took so many milliseconds, with writers this busy. */

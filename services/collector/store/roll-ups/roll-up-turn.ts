@@ -23,7 +23,7 @@ import { takeNotes, toArguments } from './notes.ts'
 import type { TouchedTrace } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
-/** Any number: who holds this lock is the leader, for one transaction. */
+/** Any number: who holds this lock changes the roll-ups, for one transaction. */
 export const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
 /** Whoever follows the traces and has missed more than these is told so. */
@@ -36,7 +36,7 @@ const HASH_JOINS = 'set local enable_nestloop = off'
 
 /** The outcome of one turn. */
 export interface Turn {
-  /** False when another collector is the leader. */
+  /** False when somebody else changes the roll-ups. */
   readonly isLeader: boolean
   /** Traces brought up to date. */
   readonly traces: number
@@ -52,7 +52,8 @@ type TurnConnection = TurnSession & CopyConnection
 
 /**
  * Opens a connection on which turns can be taken. Plans are made once, for tables of any size, also
- * for those that nobody has analyzed yet; a leader whose node is gone does not keep the lock.
+ * for those that nobody has analyzed yet; a leader whose node is gone keeps no lock: no rest is a
+ * minute long.
  */
 export async function openTurns(
   address: DatabaseAddress,
@@ -67,6 +68,7 @@ export async function openTurns(
     await session.query(`
       set enable_seqscan = off; set enable_mergejoin = off; set jit = off; set work_mem = '32MB';
       set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
+      set idle_session_timeout = 60000;
       set plan_cache_mode = force_generic_plan;
       prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices, tables)};
       ${PREPARE_NOTED};
@@ -81,9 +83,8 @@ export async function openTurns(
 }
 
 /**
- * Takes one turn as the leader, if no one else is it: one transaction, in which notes go and
- * roll-ups come, so that it is as if it had never begun when it is cut off. The lock goes with the
- * transaction, so another collector takes over at once.
+ * Takes one turn, if no one else changes the roll-ups: one transaction, in which notes go and
+ * roll-ups come, so that it is as if it had never begun when it is cut off. The lock goes with it.
  */
 export async function takeTurn(session: TurnSession): Promise<Turn> {
   const locked = await session.query(`

@@ -45,7 +45,7 @@ export interface Extraction {
 }
 
 /** A connection on which turns can be taken. */
-interface ExtractionSession extends CopyConnection {
+export interface ExtractionSession extends CopyConnection {
   /** Where it finds the spans of a note: `spans`, or a copy of those that are on other nodes. */
   readonly spans: string
   readonly signatureOf: Signatures
@@ -62,7 +62,7 @@ export async function openExtraction(
   try {
     await session.query(`
       set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0;
-      set idle_in_transaction_session_timeout = 20000`)
+      set idle_in_transaction_session_timeout = 20000; set idle_session_timeout = 60000`)
     const [row] = await session.rows('select is_distributed()')
     const signatureOf = createSignatures()
     if (row?.[0] !== 't') return { ...session, spans: 'spans', signatureOf, limits }

@@ -7,9 +7,10 @@ import type { CollectorMetrics } from '../../observability/metrics.ts'
 import { pause } from '../../../shared/pause.ts'
 import { BUSY } from '../spans/writing-share.ts'
 import type { WritingTime } from '../spans/writing-share.ts'
+import { asLeader } from '../as-leader.ts'
 import { takeTurns } from '../take-turns.ts'
 import { openExtraction, takeExtraction } from './extract-texts.ts'
-import type { Extraction } from './extract-texts.ts'
+import type { Extraction, ExtractionSession } from './extract-texts.ts'
 
 interface ExtractionOptions {
   readonly sql: Database
@@ -21,6 +22,8 @@ interface ExtractionOptions {
   readonly writingTime: Pick<WritingTime, 'watch'>
 }
 
+/** Any number: who holds it reads all texts. */
+const READING_LOCK = 7_310_452_135
 const IDLE_MS = 1000
 const AFTER_FAILURE_MS = 5000
 const LAG_MS = 5000
@@ -45,13 +48,15 @@ export function keepExtracted(options: ExtractionOptions): Promise<void> {
   return takeTurns({
     ...options,
     open: () => openExtraction(address),
-    async take(session) {
+    take: asLeader(READING_LOCK, async (session: ExtractionSession) => {
       const started = performance.now()
       const extraction = await takeExtraction(session)
       metrics.extractedTexts.inc(extraction.spans)
-      const restMs = restAfter(extraction, performance.now() - started, writingShare.look())
-      return { restMs, isIdle: extraction.isLeader && extraction.isDone }
-    },
+      const share = writingShare.look()
+      const restMs = restAfter(extraction, performance.now() - started, share)
+      const isIdle = extraction.isLeader && extraction.isDone
+      return { restMs, isIdle, isUnsent: share === 0 }
+    }),
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the texts of spans are not up to date',
   })
