@@ -18,6 +18,8 @@ test/bench/README.md has the method.
   citus            a node that is added and a day that is dropped under load; needs
                    CITUS_DATABASE_URL (test/citus)
   reads            one trace of 50,000 spans and 1 GB
+  archived [CALLS] so many model calls (1,000,000) of four weeks, of which the older half are files:
+                   traces, lists and searches of both
   search [CALLS]   so many model calls (1,000,000): what it takes to make them searchable, and to
                    search them
   pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
@@ -60,6 +62,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   day: async (...words) => (await import('./collector/day.ts')).simulateDay(...words),
   citus: async () => (await import('./citus/run.ts')).run(),
   reads: async () => (await import('./reads/run.ts')).run(),
+  archived: async (calls) => (await import('./reads/archived.ts')).run(calls),
   search: async (calls) => (await import('./search/run.ts')).run(calls),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   queue: async (...workers) => (await import('./queue/run.ts')).run(workers),

@@ -1,4 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
+import {
+  openExtraction,
+  takeExtraction,
+} from '../../../services/collector/store/search/extract-texts.ts'
+import type { DatabaseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
 
 export const ORGANIZATION = 'acme'
@@ -94,6 +99,19 @@ const NOTES = `
     ) as of_day
   ) as parts
   group by organization, day, part order by day, part`
+
+/** Makes all texts that are noted searchable, and returns how many there are. */
+export async function makeSearchable(address: DatabaseAddress): Promise<number> {
+  const session = await openExtraction(address)
+  let texts = 0
+  for (;;) {
+    const { spans, isDone } = await takeExtraction(session)
+    if (isDone) break
+    texts += spans
+  }
+  session.close()
+  return texts
+}
 
 /** This repository's own words. */
 async function prose(): Promise<string[]> {
