@@ -28,9 +28,12 @@ const FLOOR = `
 export const run = (): Promise<void> =>
   withTraceServer(async ({ sql, pid: postgresPid, start }) => {
     const collector = await start()
-    await fill(sql)
-    await measure({ sql, postgresPid, collector })
-    await collector.kill('SIGTERM')
+    try {
+      await fill(sql)
+      await measure({ sql, postgresPid, collector })
+    } finally {
+      await collector.kill('SIGTERM')
+    }
   })
 
 async function measure(stage: Stage): Promise<void> {
