@@ -102,17 +102,17 @@ create or replace function uncounted_calls(
   -- an id that was given twice is left out when both of its spans are
   select coalesce(array_agg(id), '{}') from (
     select ranked.id from ranked
-      left join (select distinct id from repeated) as same on same.id = ranked.id
-      left join (select id, bool_or(has_usage) as has_usage from above group by id) as parent
-        on parent.id = ranked.id
-      left join (select id, bool_or(is_repeated) as is_repeated from below group by id) as child
-        on child.id = ranked.id
+      left join (select distinct id from repeated) as repeats on repeats.id = ranked.id
+      left join (select id, bool_or(has_usage) as has_usage from above group by id) as ancestors
+        on ancestors.id = ranked.id
+      left join (select id, bool_or(is_repeated) as is_repeated from below group by id)
+        as descendants on descendants.id = ranked.id
     group by ranked.id having bool_and(
-      same.id is not null
-      or parent.has_usage is true
-      or child.is_repeated is true
-      or usage is null and parent.id is not null
-      or usage is null and role = 'call' and child.id is not null
+      repeats.id is not null
+      or ancestors.has_usage is true
+      or descendants.is_repeated is true
+      or usage is null and ancestors.id is not null
+      or usage is null and role = 'call' and descendants.id is not null
       or usage is null and role = 'call' and duration is not null
         and next_usage is not null and next_source <> source
     )

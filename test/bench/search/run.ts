@@ -1,3 +1,4 @@
+import type { DatabaseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
 import { cpuOfFamily } from '../support/processes.ts'
 import { median, toTable } from '../support/statistics.ts'
@@ -24,7 +25,7 @@ export async function run(calls = '1000000'): Promise<void> {
     // It migrates, and searches nothing yet.
     await (await start()).kill('SIGTERM')
     await fill(sql, Number(calls))
-    await measureWriting(sql, { make: () => makeSearchable(address), postgresPid })
+    await measureWriting(sql, { address, postgresPid })
     const collector = await start()
     try {
       await measureReading({ collector, postgresPid })
@@ -36,10 +37,10 @@ export async function run(calls = '1000000'): Promise<void> {
 
 async function measureWriting(
   sql: Database,
-  { make, postgresPid }: { make: () => Promise<number>; postgresPid: number },
+  { address, postgresPid }: { address: DatabaseAddress; postgresPid: number },
 ): Promise<void> {
   const [node, postgres] = [process.cpuUsage(), cpuOfFamily(postgresPid)]
-  const texts = await make()
+  const texts = await makeSearchable(address)
   const { user, system } = process.cpuUsage(node)
   const postgresMicros = (cpuOfFamily(postgresPid) - postgres) * 1e6
   const [size] = await sql<{ bytes: number }[]>`
