@@ -27,6 +27,8 @@ test/bench/README.md has the method.
   queue [WORKERS…] runs a second with 1, 10 and 50 workers, or with so many, and what a run costs
   take [DIR]       what it costs a worker to take runs, from 20 to 10,000 automations and 1,000 to
                    1,000,000 waiting runs; and with the queue of another checkout, in turns
+  commits [DIR]    what it costs PostgreSQL to commit a step of a run, alone and with those of other
+                   runs; and with the journal of another checkout, in turns
   journal          the time between two steps of a run, with its journal, with a budget, and
                    without, and a bare commit beside it; a directory behind it holds the data of
                    PostgreSQL, such as /dev/shm, which has no disk; names of loads behind that
@@ -35,8 +37,8 @@ test/bench/README.md has the method.
                    a bare server in Python
   rollback         versions that are taken back by their test: how often by mistake, how often
                    rightly, after how many runs, and what a look costs
-  large [PART…]    2,000 callers that follow one run, a run of 10,000 steps, and a batch of 100,000
-                   rows: followers, steps, batch
+  large [PART…]    2,000 callers that follow one run, a run of 10,000 steps, a batch of 100,000
+                   rows, and 1,000 runs in one worker: followers, steps, batch, memory
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
   automation-api   against a bare route, and the check of tokens against jose
@@ -67,6 +69,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   queue: async (...workers) => (await import('./queue/run.ts')).run(workers),
   take: async (directory) => (await import('./take/run.ts')).run(directory),
+  commits: async (directory) => (await import('./commits/run.ts')).run(directory),
   rollback: async () => (await import('./rollback/run.ts')).run(),
   large: async (...parts) => (await import('./large/run.ts')).run(...parts),
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),

@@ -26,8 +26,11 @@ const chain: CrewDefinition = {
   })),
 }
 
-/** What runs do: five short answers, or three with one of 70,000 characters beside the second. */
-export const CREWS = { short: chain, long: beside } as const
+/** The list that is done for each item has a question for each of them. */
+const long: CrewDefinition = { ...beside, tasks: beside.tasks.filter(({ key }) => key !== 'each') }
+
+/** What runs do: five short answers, or four with one of 70,000 characters beside the second. */
+export const CREWS = { short: chain, long } as const
 
 /** What was measured of some rounds. */
 export interface Measured {

@@ -3,6 +3,7 @@ import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { killWorker } from '../../faults/runs/stage.ts'
 import { cpuOf, cpuOfFamily, memoryOfFamily } from '../support/processes.ts'
 import { quantile, toTable } from '../support/statistics.ts'
+import { holdRuns } from './held-runs.ts'
 import { openLargeStage } from './stage.ts'
 import type { LargeStage } from './stage.ts'
 
@@ -16,9 +17,10 @@ const POLL_MS = 100
 /** For how long the batch goes on before it is stopped. */
 const BATCH_MS = 60_000
 
-const PARTS = { followers: followOne, steps: performLong, batch: startMany }
+/** The last one leaves no worker that others could use. */
+const PARTS = { followers: followOne, steps: performLong, batch: startMany, memory: holdRuns }
 
-/** Measures what is large of its kind: those who follow a run, a run, and a batch. */
+/** Measures what is large of its kind: those who follow a run, a run, a batch, and a worker. */
 export async function run(...names: string[]): Promise<void> {
   const unknown = names.find((name) => !Object.hasOwn(PARTS, name))
   if (unknown !== undefined) {

@@ -109,6 +109,14 @@ describe('the day of a run', () => {
     const [none] = await at.sql`select run_day(gen_random_uuid()) as day`
     expect(none).toEqual({ day: null })
   })
+
+  it('is computed within the statement that asks for it, and not by one of its own', async () => {
+    const plan = await at.sql<{ 'QUERY PLAN': string }[]>`
+      explain (verbose) select content_day(id), run_day(id) from executions`
+    const text = plan.map((row) => Object.values(row).join('')).join('\n')
+    expect(text).toContain('1970-01-01')
+    expect(text).not.toContain('_day(')
+  })
 })
 
 describe('the days of runs', () => {
