@@ -15,6 +15,15 @@ const ORGANIZATIONS = [
   { automations: 1, seconds: 1 },
 ]
 
+/** `SIMULATED_HOURS=10000` is the long form, of some three minutes. */
+const HOURS = Number(process.env['SIMULATED_HOURS'] ?? 150)
+/** Of a run; all slots may have one when another organization comes. */
+const LASTS_HOURS_MAX = 12
+/** The longest time between two starts of an automation of which runs wait. */
+const PATIENCE_HOURS = 72
+/** Of an automation, which sends as many as it may. */
+const WAITING_MAX = 40
+
 const at = useDatabase()
 
 /** Numbers between 0 and 1 that only seem random (mulberry32). */
@@ -40,6 +49,7 @@ interface Organization {
 }
 
 async function createOrganizations(): Promise<Organization[]> {
+  await at.sql`delete from executions`
   const organizations: Organization[] = []
   for (const [index, { automations: count, seconds }] of ORGANIZATIONS.entries()) {
     const automations: number[] = []
@@ -81,13 +91,66 @@ async function simulate(organizations: readonly Organization[]): Promise<number[
       shares.set(organizationId, (shares.get(organizationId) ?? 0) + 1)
     }
     const ended = [...running].flatMap(([id, { endsAt }]) => (endsAt <= second + 1 ? [id] : []))
-    await at.sql`
-      update executions set status = 'completed', output = '', finished_at = now(),
-        lease_id = null, lease_expires_at = null
-      where id = any (${ended})`
+    await endRuns(ended)
     for (const id of ended) running.delete(id)
   }
   return [...shares.values()]
+}
+
+/** What waits of an automation, and since when: its last start, or the first that came. */
+interface Line {
+  waiting: number
+  since: number
+}
+
+/** Sends runs of an automation: some send all that may wait, some a few, and some hardly any. */
+const sendsAtOnce = (place: number, { waiting }: Line, random: () => number): number =>
+  place % 3 === 0 ? WAITING_MAX - waiting : random() < (place % 3 === 1 ? 0.2 : 0.01) ? 1 : 0
+
+async function endRuns(ids: readonly string[]): Promise<void> {
+  await at.sql`
+    update executions set status = 'completed', output = '', finished_at = now(),
+      lease_id = null, lease_expires_at = null
+    where id = any (${[...ids]})`
+  await at.sql`delete from executions where id = any (${[...ids]})`
+}
+
+/** Returns the longest hours that an automation waited for its turn. */
+async function simulateHours(organizations: readonly Organization[]): Promise<number> {
+  const random = createRandom(2)
+  const lines = new Map<number, Line>(
+    organizations.flatMap(({ automations }) =>
+      automations.map((id) => [id, { waiting: 0, since: 0 }]),
+    ),
+  )
+  const running = new Map<string, number>()
+  let longest = 0
+  for (let hour = 0; hour < HOURS; hour += 1) {
+    const arrivals = [...lines].flatMap(([id, line], place) => {
+      const count = sendsAtOnce(place, line, random)
+      if (line.waiting === 0) line.since = hour
+      line.waiting += count
+      return Array.from({ length: count }, () => id)
+    })
+    await at.sql`
+      insert into executions (deployment_id, inputs) select unnest(${arrivals}::int[]), '{}'`
+    for (const { id, deploymentId } of await takeRuns(at.sql, SLOTS - running.size)) {
+      running.set(id, hour + 1 + Math.floor(random() ** 3 * LASTS_HOURS_MAX))
+      const line = lines.get(deploymentId)
+      if (line) Object.assign(line, { waiting: line.waiting - 1, since: hour })
+    }
+    // Nobody renews them, and more than a lease may pass here.
+    await at.sql`
+      update executions set lease_expires_at = now() + interval '1 day' where status = 'running'`
+    expect(running.size).toBe(SLOTS)
+    for (const { waiting, since } of lines.values()) {
+      if (waiting > 0) longest = Math.max(longest, hour - since)
+    }
+    const ended = [...running].flatMap(([id, endsAt]) => (endsAt <= hour + 1 ? [id] : []))
+    await endRuns(ended)
+    for (const id of ended) running.delete(id)
+  }
+  return longest
 }
 
 describe('the slots of the workers', () => {
@@ -95,4 +158,13 @@ describe('the slots of the workers', () => {
     const shares = await simulate(await createOrganizations())
     expect(jainIndex(shares)).toBeGreaterThanOrEqual(0.98)
   }, 120_000)
+
+  it(
+    'come to each automation in time, whatever the others send',
+    async () => {
+      const longest = await simulateHours(await createOrganizations())
+      expect(longest).toBeLessThanOrEqual(PATIENCE_HOURS)
+    },
+    120_000 + HOURS * 500,
+  )
 })
