@@ -1,5 +1,3 @@
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type * as journalEntries from '../../../services/platform/runs/journal-entries.ts'
 import type {
   JournalEntries,
@@ -10,14 +8,11 @@ import type * as recordProgress from '../../../services/platform/runs/record-pro
 import { recordRequest } from '../../../services/platform/runs/run-contents.ts'
 import type * as runQueue from '../../../services/platform/runs/run-queue.ts'
 import { kickoff } from '../../../services/platform/runs/runs.ts'
-import { createLog } from '../../../services/shared/log.ts'
-import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
-import { migrate } from '../../../services/shared/postgres/migrate.ts'
 import { seedAutomation } from '../../support/platform.ts'
 import { runMsOf } from '../support/processes.ts'
 import { quantile, toTable } from '../support/statistics.ts'
-import { openServer } from '../take/stage.ts'
+import { endRuns, openDatabase, openServer } from '../take/stage.ts'
 
 /** The runs whose steps share a commit. */
 const SIZES = [1, 2, 10]
@@ -28,19 +23,11 @@ const WARM_UP = 10
 
 /** Makes a database of a checkout; its rounds return PostgreSQL's milliseconds for each commit. */
 async function openJournal(url: string, checkout: string) {
-  const root = pathToFileURL(`${resolve(checkout)}/services/platform/`)
+  const { root, address, sql } = await openDatabase(url, checkout)
   const load = async (file: string) => import(new URL(`runs/${file}`, root).href)
   const { recordTogether }: typeof recordProgress = await load('record-progress.ts')
   const { encodeEntries }: typeof journalEntries = await load('journal-entries.ts')
   const { takeRuns }: typeof runQueue = await load('run-queue.ts')
-  const database = `commits_${Math.random().toString(36).slice(2)}`
-  const admin = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
-  await admin.unsafe(`create database ${database}`)
-  await admin.end()
-  const address = { ...parseAddress(url), database }
-  const sql = connectDatabase(address, { name: 'bench', max: 4 })
-  await migrate(sql, new URL('migrations/', root), createLog({ name: 'bench', level: 'silent' }))
-  // Of one connection, so that one process of PostgreSQL does it all.
   const journal = connectDatabase(address, { name: 'journal', max: 1, looksUpRows: true })
   const [{ pid }] = await journal<[{ pid: number }]>`select pg_backend_pid() as pid`
   const { id: deploymentId } = await seedAutomation(sql, { organization: 'Acme', slug: 'commits' })
@@ -66,10 +53,10 @@ async function openJournal(url: string, checkout: string) {
         }))
         times.push(await commit(given))
       }
-      await sql`
-        update executions set status = 'completed', output = '', finished_at = now(),
-          lease_id = null, lease_expires_at = null
-        where id = any (${leases.map(({ id }) => id)})`
+      await endRuns(
+        sql,
+        leases.map(({ id }) => id),
+      )
       return times
     },
     close: () => Promise.all([sql.end({ timeout: 5 }), journal.end({ timeout: 5 })]),

@@ -2,12 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { markOnline } from '../../../services/platform/automations/automations.ts'
 import { kickoff } from '../../../services/platform/runs/runs.ts'
-import { end, SECRET_KEY_BASE, spawnProgram } from '../../faults/runs/stage.ts'
-import { memoryOfFamily } from '../support/processes.ts'
+import { end, startWorker } from '../../faults/runs/stage.ts'
+import { memoryOf } from '../support/processes.ts'
 import { toTable } from '../support/statistics.ts'
 import type { LargeStage } from './stage.ts'
 
@@ -53,21 +52,14 @@ async function startHoldingCrew() {
 
 /** What a run in progress takes of the memory of its worker. */
 export async function holdRuns({ runs }: LargeStage): Promise<string> {
-  const { sql, automation, worker: other, programs, server } = runs
+  const { sql, automation, worker: other } = runs
   await end(other, 'SIGTERM')
   const crew = await startHoldingCrew()
   await markOnline(sql, automation.id, crew.url)
-  const worker = spawnProgram(join(programs, 'worker/main.js'), {
-    DATABASE_URL: server.url,
-    PORT: '0',
-    HOST: '127.0.0.1',
-    PLATFORM_VERSION: '1.0.0',
-    SECRET_KEY_BASE,
+  const worker = startWorker(runs, {
     WORKER_CONCURRENCY: '1000',
     NODE_OPTIONS: `--import ${new URL('collect-garbage.mjs', import.meta.url).href}`,
   })
-  const memory = (): number =>
-    [...memoryOfFamily(worker.pid ?? 0).values()].reduce((sum, each) => sum + each, 0)
   const measured: { count: number; mebibytes: number }[] = []
   let begun = 0
   for (const count of COUNTS) {
@@ -77,7 +69,7 @@ export async function holdRuns({ runs }: LargeStage): Promise<string> {
     }
     while (crew.held() < count) await delay(100)
     await delay(REST_MS)
-    measured.push({ count, mebibytes: memory() })
+    measured.push({ count, mebibytes: memoryOf(worker.pid ?? 0) })
   }
   worker.kill('SIGKILL')
   await once(worker, 'exit')

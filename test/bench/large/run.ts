@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { kickoff } from '../../../services/platform/runs/runs.ts'
 import { killWorker } from '../../faults/runs/stage.ts'
-import { cpuOf, cpuOfFamily, memoryOfFamily } from '../support/processes.ts'
+import { cpuOf, cpuOfFamily, memoryOf } from '../support/processes.ts'
 import { quantile, toTable } from '../support/statistics.ts'
 import { holdRuns } from './held-runs.ts'
 import { openLargeStage } from './stage.ts'
@@ -63,16 +63,12 @@ const until = async (isSo: () => Promise<boolean> | boolean): Promise<void> => {
 
 const seconds = (since: number): string => ((performance.now() - since) / 1000).toFixed(2)
 
-/** The memory of web in MiB, of shared pages its part. */
-const memoryOfWeb = ({ web }: LargeStage): number =>
-  [...memoryOfFamily(web.pid ?? 0).values()].reduce((sum, each) => sum + each, 0)
-
 /** Many callers follow one run, which begins once all are there. */
 async function followOne(stage: LargeStage): Promise<string> {
   const { runs, web } = stage
   runs.worker.kill('SIGSTOP')
   const id = await start(stage, 'followed', FOLLOWED_ITEMS)
-  const memoryBefore = memoryOfWeb(stage)
+  const memoryBefore = memoryOf(web.pid ?? 0)
   const opened = performance.now()
   const streams: Response[] = []
   for (let nr = 0; nr < FOLLOWERS; nr += CALLERS) {
@@ -83,7 +79,7 @@ async function followOne(stage: LargeStage): Promise<string> {
   }
   const refused = streams.filter(({ status }) => status !== 200).length
   const openedAfter = seconds(opened)
-  const memory = ((memoryOfWeb(stage) - memoryBefore) * 1024) / FOLLOWERS
+  const memory = ((memoryOf(web.pid ?? 0) - memoryBefore) * 1024) / FOLLOWERS
   const before = { web: cpuOf(web.pid ?? 0), postgres: cpuOfFamily(runs.server.pid) }
   const delays: number[] = []
   const counts = Promise.all(streams.map((stream) => readStream(stream, delays)))

@@ -11,10 +11,7 @@ import type { QueueStage } from './stage.ts'
 const WORKERS = ['1', '10', '50']
 const BACKLOG = 2000
 const ROUNDS = 7
-/** Of each worker, which runs for weeks: after so many its code is compiled. */
-const WARM_UP_RUNS = 1500
-/** Of the contenders, which do all of a round in one process. */
-const WARM_UP_ROUNDS = 5
+const WARM_UPS = 5
 const TRICKLE = 200
 /** Of the trickle: so that a machine with two cores is far from its limit. */
 const KICKOFFS_A_SECOND = 20
@@ -132,12 +129,12 @@ async function measure(
   const [{ connections }] = await sql<[{ connections: number }]>`
     select count(*)::int as connections from pg_stat_activity
     where application_name like 'worker%'`
-  const warmUps = Math.max(WARM_UP_ROUNDS, Math.ceil((count * WARM_UP_RUNS) / BACKLOG))
-  for (let round = 0; round < warmUps; round += 1) {
-    await doRound(stage, workers, round < WARM_UP_ROUNDS ? contenders : [])
-  }
   const rounds: Round[] = []
-  while (rounds.length < ROUNDS) rounds.push(await doRound(stage, workers, contenders))
+  // Workers run for weeks: what the first rounds compile and plan is not counted.
+  for (let round = -WARM_UPS; round < ROUNDS; round += 1) {
+    const measured = await doRound(stage, workers, contenders)
+    if (round >= 0) rounds.push(measured)
+  }
   await kickOff(stage, TRICKLE, 1000 / KICKOFFS_A_SECOND)
   await drain(stage)
   const waits = await sql<{ ms: number }[]>`

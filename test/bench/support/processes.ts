@@ -77,6 +77,10 @@ export function memoryOfFamily(pid: number): ReadonlyMap<string, number> {
   return sums
 }
 
+/** MiB of a process and its descendants, of shared pages each one's part. */
+export const memoryOf = (pid: number): number =>
+  [...memoryOfFamily(pid).values()].reduce((sum, each) => sum + each, 0)
+
 function descendantsOf(pid: number): readonly number[] {
   const children = existsSync('/proc')
     ? processIds().filter((one) => readStat(one)?.parent === pid)

@@ -1,6 +1,6 @@
 import { runMsOf } from '../support/processes.ts'
 import { quantile, toTable } from '../support/statistics.ts'
-import { openQueue, openServer } from './stage.ts'
+import { endRuns, openQueue, openServer } from './stage.ts'
 import type { Load, Queue } from './stage.ts'
 
 const LOADS: readonly Load[] = [
@@ -24,10 +24,7 @@ async function takeOnce({ sql, take }: Queue, limit: number): Promise<number> {
   const ms = runMsOf(pid) - before
   if (runs.length !== limit) throw new Error(`${runs.length} runs of ${limit} were taken`)
   const ids = runs.map(({ id }) => id)
-  await sql`
-    update executions set status = 'completed', output = '', finished_at = now(),
-      lease_id = null, lease_expires_at = null
-    where id = any (${ids})`
+  await endRuns(sql, ids)
   await sql`
     insert into executions (deployment_id, inputs)
     select deployment_id, inputs from executions where id = any (${ids})`

@@ -46,16 +46,29 @@ export async function openServer() {
   }
 }
 
-/** Makes a database of a checkout and fills its queue. */
-export async function openQueue(url: string, checkout: string, load: Load): Promise<Queue> {
+/** Makes a database of a checkout, with one connection: one process of PostgreSQL does it all. */
+export async function openDatabase(url: string, checkout: string) {
   const root = pathToFileURL(`${resolve(checkout)}/services/platform/`)
-  const { takeRuns }: typeof runQueue = await import(new URL('runs/run-queue.ts', root).href)
   const admin = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
-  const database = `take_${Math.random().toString(36).slice(2)}`
+  const database = `bench_${Math.random().toString(36).slice(2)}`
   await admin.unsafe(`create database ${database}`)
   await admin.end()
-  const sql = connectDatabase({ ...parseAddress(url), database }, { name: 'bench', max: 1 })
+  const address = { ...parseAddress(url), database }
+  const sql = connectDatabase(address, { name: 'bench', max: 1 })
   await migrate(sql, new URL('migrations/', root), createLog({ name: 'bench', level: 'silent' }))
+  return { root, address, sql }
+}
+
+/** Ends runs without what a worker reports of them. */
+export const endRuns = (sql: Database, ids: readonly string[]) => sql`
+  update executions set status = 'completed', output = '', finished_at = now(),
+    lease_id = null, lease_expires_at = null
+  where id = any (${[...ids]})`
+
+/** Makes a database of a checkout and fills its queue. */
+export async function openQueue(url: string, checkout: string, load: Load): Promise<Queue> {
+  const { root, sql } = await openDatabase(url, checkout)
+  const { takeRuns }: typeof runQueue = await import(new URL('runs/run-queue.ts', root).href)
   await fill(sql, load)
   return { sql, take: (limit) => takeRuns(sql, limit) }
 }

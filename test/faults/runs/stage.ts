@@ -135,7 +135,11 @@ export function abandonStage({ worker, crew, server }: Stage): void {
   process.kill(server.pid, 'SIGKILL')
 }
 
-function startWorker({ programs, server }: Pick<Stage, 'programs' | 'server'>): ChildProcess {
+/** Starts a worker, with other variables than those of a stage where some are given. */
+export function startWorker(
+  { programs, server }: Pick<Stage, 'programs' | 'server'>,
+  env: Record<string, string> = {},
+): ChildProcess {
   return spawnProgram(join(programs, 'worker/main.js'), {
     DATABASE_URL: server.url,
     PORT: '0',
@@ -144,6 +148,7 @@ function startWorker({ programs, server }: Pick<Stage, 'programs' | 'server'>): 
     SECRET_KEY_BASE,
     WORKER_CONCURRENCY: '100',
     WORKER_DRAIN_SECONDS: DRAIN_SECONDS,
+    ...env,
   })
 }
 

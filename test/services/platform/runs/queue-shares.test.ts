@@ -112,7 +112,6 @@ async function endRuns(ids: readonly string[]): Promise<void> {
     update executions set status = 'completed', output = '', finished_at = now(),
       lease_id = null, lease_expires_at = null
     where id = any (${[...ids]})`
-  await at.sql`delete from executions where id = any (${[...ids]})`
 }
 
 /** Returns the longest hours that an automation waited for its turn. */
@@ -148,6 +147,7 @@ async function simulateHours(organizations: readonly Organization[]): Promise<nu
     }
     const ended = [...running].flatMap(([id, endsAt]) => (endsAt <= hour + 1 ? [id] : []))
     await endRuns(ended)
+    await at.sql`delete from executions where id = any (${ended})`
     for (const id of ended) running.delete(id)
   }
   return longest
